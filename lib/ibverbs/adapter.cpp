@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "lib/base/secret.hpp"
+#include "lib/broker/start.hpp"
 
 namespace cairn::ibverbs {
 
@@ -55,15 +56,40 @@ constexpr Duration kLong = seconds(3600);
 
 }  // namespace
 
-Adapter::Adapter(std::unique_ptr<port::UringPort> port, int wake_fd) noexcept
-    : port_(std::move(port)), wake_fd_(wake_fd) {}
+Adapter::Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::UringPort> port,
+                 int wake_fd) noexcept
+    : membership_(std::move(membership)), port_(std::move(port)), wake_fd_(wake_fd) {}
 
-Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
+namespace {
+
+Result<std::unique_ptr<port::UringPort>> open_port(const AdapterConfig& config, const broker::Joined& joined) {
     port::UringPortConfig of_port;
     of_port.local = config.local;
     of_port.mode = port::SocketMode::Plain;  // a ring belongs to one thread, and containers refuse it
     of_port.pcap = config.pcap;
+    if (joined.membership != nullptr) {
+        return port::UringPort::open(of_port, joined.membership->queues(), joined.membership->slot().value);
+    }
     Result<std::unique_ptr<port::UringPort>> port = port::UringPort::open(of_port);
+    if (port.ok()) {
+        return port;
+    }
+    const Error& refused = port.error();
+    return Error{refused.what, refused.remedy + " (it cannot be shared: " + joined.why_alone + ")"};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
+    broker::MembershipConfig of_membership;
+    of_membership.place.local = config.local;
+    of_membership.program = broker::find_program();
+    of_membership.pcap = config.pcap;
+    Result<broker::Joined> joined = broker::Membership::join(of_membership);
+    if (!joined.ok()) {
+        return joined.error();
+    }
+    Result<std::unique_ptr<port::UringPort>> port = open_port(config, joined.value());
     if (!port.ok()) {
         return port.error();
     }
@@ -72,8 +98,13 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
         return Error{std::string("cannot make an event descriptor: ") + std::strerror(errno),
                      "raise the limit of open files (ulimit -n)"};
     }
-    std::shared_ptr<Adapter> made(new Adapter(std::move(port).value(), wake_fd));
+    std::shared_ptr<Adapter> made(new Adapter(std::move(joined.value().membership), std::move(port).value(), wake_fd));
     roce::EngineConfig of_engine;
+    if (made->membership_ != nullptr) {
+        constexpr port::QpnOwners kOwners(broker::kMostSockets);
+        of_engine.owner_bits = kOwners.bits();
+        of_engine.owner = made->membership_->slot().value;
+    }
     of_engine.max_regions = roce::kMaxRegions;
     of_engine.seed = draw_secret();
     Result<std::unique_ptr<worker::Worker>> worker = worker::Worker::create(*made->port_, of_engine, made->now());

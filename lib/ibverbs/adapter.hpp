@@ -10,6 +10,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/base/steady_time.hpp"
+#include "lib/broker/membership.hpp"
 #include "lib/ibverbs/event_count.hpp"
 #include "lib/ibverbs/helper_policy.hpp"
 #include "lib/ibverbs/lock.hpp"
@@ -27,7 +28,8 @@ struct AdapterConfig {
 // What is said to need the lock is called by who holds it. Everything of the engine needs it too.
 class Adapter {
 public:
-    // Opens the address and starts the helper thread. Errors: those of UringPort::open(); no thread, no descriptor.
+    // Opens the address, beside other programs if there is a broker, and starts the helper thread. Errors: those of
+    // Membership::join() and UringPort::open(); no thread, no descriptor.
     static Result<std::shared_ptr<Adapter>> open(const AdapterConfig& config);
     Adapter(const Adapter&) = delete;
     Adapter& operator=(const Adapter&) = delete;
@@ -57,7 +59,8 @@ public:
     void on_disarmed() noexcept { --armed_; }
 
 private:
-    Adapter(std::unique_ptr<port::UringPort> port, int wake_fd) noexcept;
+    Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::UringPort> port,
+            int wake_fd) noexcept;
     struct Rest {
         Instant due{};
         bool on_socket = false;
@@ -81,6 +84,7 @@ private:
     }
 
     Lock lock_;
+    std::unique_ptr<broker::Membership> membership_;  // nullptr: the process has the address alone
     std::unique_ptr<port::UringPort> port_;
     std::unique_ptr<worker::Worker> worker_;
     SteadyTime time_;

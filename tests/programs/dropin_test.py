@@ -3,9 +3,11 @@
 
     dropin_test.py LIBIBVERBS
 """
+import contextlib
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,18 +17,34 @@ import unittest
 LIBRARY = os.path.abspath(sys.argv[1])
 INSTALLED = '/usr/lib/x86_64-linux-gnu/libibverbs.so.1'
 SERVER, CLIENT = '127.0.41.2', '127.0.41.3'
+SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN = (f'127.0.41.{host}' for host in range(4, 11))
 SECONDS = 60
 
 
-def environment(devices):
-    return {**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(LIBRARY), 'CAIRN_DEVICES': devices}
+def environment(devices, **more):
+    named = {} if devices is None else {'CAIRN_DEVICES': devices}
+    return {**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(LIBRARY), **named, **more}
+
+
+def brokers(address):
+    """The processes that are brokers of the address."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/cmdline', 'rb') as file:
+                words = file.read().split(b'\0')
+        except OSError:
+            continue
+        if words[0].endswith(b'/cairn-broker') and words[1] == address.encode():
+            found.append(int(pid))
+    return found
 
 
 class Ended(subprocess.Popen):
     """A program that has ended when its block is left, however that comes about."""
 
-    def __init__(self, command, address):
-        super().__init__(command, env=environment(f'cairn0={address}'), stdout=subprocess.PIPE,
+    def __init__(self, command, address, **more):
+        super().__init__(command, env=environment(address and f'cairn0={address}', **more), stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
 
     def __exit__(self, *why):
@@ -34,8 +52,8 @@ class Ended(subprocess.Popen):
         super().__exit__(*why)
 
 
-def run(*command, devices=f'cairn0={SERVER}'):
-    done = subprocess.run(command, env=environment(devices), capture_output=True, text=True, timeout=SECONDS,
+def run(*command, devices=f'cairn0={SERVER}', **more):
+    done = subprocess.run(command, env=environment(devices, **more), capture_output=True, text=True, timeout=SECONDS,
                           check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -70,14 +88,17 @@ class DropIn(unittest.TestCase):
             time.sleep(0.02)
         self.fail('the server does not listen')
 
-    def pair(self, program, *arguments):
+    def pair(self, program, *arguments, addresses=(SERVER, CLIENT), meanwhile=lambda: None):
         """Both ends are to succeed: one that talks to itself is no success."""
         self.needs(program)
         port = free_port()
         command = [program, '-p', str(port), *arguments]
-        with Ended(command, SERVER) as server:
+        with Ended(command, addresses[0]) as server:
             self.listens(port, server)
-            code, out, err = run(*command, '127.0.0.1', devices=f'cairn0={CLIENT}')
+            with Ended([*command, '127.0.0.1'], addresses[1]) as client:
+                meanwhile()
+                out, err = client.communicate(timeout=SECONDS)
+                code = client.returncode
             self.assertEqual(code, 0, out + err)
             out, err = server.communicate(timeout=SECONDS)
             self.assertEqual(server.returncode, 0, out + err)
@@ -122,10 +143,10 @@ class Devices(DropIn):
     def test_an_address_that_is_taken_is_named(self):
         self.needs('ibv_devinfo')
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
-            holder.bind((SERVER, 4791))
-            code, out, err = run('ibv_devinfo')
+            holder.bind((TAKEN, 4791))
+            code, out, err = run('ibv_devinfo', devices=f'cairn0={TAKEN}')
         self.assertNotEqual(code, 0, out)
-        self.assertRegex(err, rf'cannot bind UDP {re.escape(SERVER)} port 4791: .*; .*ss -lunp')
+        self.assertRegex(err, rf'cannot bind UDP {re.escape(TAKEN)} port 4791: .*; .*ss -lunp')
 
 
 class Pingpongs(DropIn):
@@ -164,6 +185,105 @@ class Pingpongs(DropIn):
                 _, err = client.communicate(timeout=SECONDS)
                 self.assertEqual(client.returncode, 1)
                 self.assertIn('transport retry counter exceeded', err)
+
+
+class OneAddress(DropIn):
+    """Programs that share an address by the broker."""
+
+    def settled(self, look, wanted):
+        for _ in range(SECONDS * 50):
+            found = look()
+            if wanted(found):
+                return found
+            time.sleep(0.02)
+        return self.fail(f'found {found}')
+
+    def one_broker(self, address, but=None):
+        return self.settled(lambda: brokers(address), lambda found: len(found) == 1 and found[0] != but)[0]
+
+    def test_two_programs_talk_on_it(self):
+        for kind in ('rc', 'ud'):
+            with self.subTest(kind=kind):
+                self.pair(f'ibv_{kind}_pingpong', '-g', '1', '-n', '300', addresses=(SHARED, SHARED))
+
+    def test_two_programs_talk_on_the_default_device(self):
+        self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '300', addresses=(None, None))
+
+    def test_the_broker_is_left_alone_by_who_started_it(self):
+        self.needs('ibv_devinfo')
+        code, out, err = run('setsid', 'sh', '-c', 'x=$(ibv_devinfo); echo "$x"; wait', devices=f'cairn0={ALONE}')
+        self.assertEqual((code, err), (0, ''))
+        self.assertIn('cairn0', out)
+        broker = self.one_broker(ALONE)  # it outlives the shell, which waited for its pipe
+        with open(f'/proc/{broker}/stat', encoding='ascii') as file:
+            _, _, session, terminal = file.read().rpartition(')')[2].split()[1:5]
+        self.assertEqual((int(session), terminal), (broker, '0'))
+        held = {os.readlink(f'/proc/{broker}/fd/{fd}') for fd in os.listdir(f'/proc/{broker}/fd')}
+        self.assertEqual({name.split(':')[0] for name in held}, {'/dev/null', 'socket', 'anon_inode'})
+        self.settled(lambda: brokers(ALONE), lambda found: not found)  # and ends
+
+    def test_programs_that_start_at_once_get_one_broker(self):
+        self.needs('ibv_devinfo')
+        with contextlib.ExitStack() as programs:
+            all_of_them = [programs.enter_context(Ended(['ibv_devinfo'], RACED)) for _ in range(12)]
+            for each in all_of_them:
+                out, err = each.communicate(timeout=SECONDS)
+                self.assertEqual((each.returncode, err), (0, ''), out)
+            self.one_broker(RACED)
+
+    def test_programs_survive_their_broker(self):
+        first = []
+
+        def kill_broker():
+            first.append(self.one_broker(KILLED))
+            os.kill(first[0], signal.SIGKILL)
+            # Who is there starts the next one, and who comes finds it.
+            self.one_broker(KILLED, but=first[0])
+            code, out, err = run('ibv_devinfo', devices=f'cairn0={KILLED}')
+            self.assertEqual((code, err), (0, ''), out)
+
+        self.needs('ibv_devinfo')
+        self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '20000', addresses=(KILLED, KILLED), meanwhile=kill_broker)
+        self.assertTrue(first)
+
+    def test_a_program_that_is_killed_leaves_nothing_in_the_way(self):
+        self.needs('ibv_rc_pingpong')
+        port = free_port()
+        command = ['ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
+        with Ended(command, KILLED) as server:
+            self.listens(port, server)
+            with Ended([*command, '127.0.0.1'], KILLED) as client:
+                time.sleep(0.3)
+                self.assertIsNone(client.poll())
+                server.kill()
+                _, err = client.communicate(timeout=SECONDS)
+                self.assertIn('transport retry counter exceeded', err)
+        for _ in range(3):
+            self.pair('ibv_rc_pingpong', '-g', '1', '-n', '100', addresses=(KILLED, KILLED))
+
+    def test_without_a_broker_the_second_is_told(self):
+        self.needs('ibv_rc_pingpong')
+        port = free_port()
+        nowhere = {'CAIRN_BROKER': '/nowhere/cairn-broker'}
+        with Ended(['ibv_rc_pingpong', '-g', '1', '-p', str(port)], UNSHARED, **nowhere) as server:
+            self.listens(port, server)
+            code, out, err = run('ibv_devinfo', devices=f'cairn0={UNSHARED}', **nowhere)
+        self.assertNotEqual(code, 0, out)
+        self.assertRegex(err, rf'cannot bind UDP {re.escape(UNSHARED)} port 4791: .*cannot be shared: cannot start '
+                              r"'/nowhere/cairn-broker': No such file")
+
+    def test_another_users_broker_is_named(self):
+        if os.geteuid() != 0 or shutil.which('setpriv') is None:
+            self.skipTest('only root can be another user')
+        self.needs('ibv_rc_pingpong')
+        port = free_port()
+        with Ended(['ibv_rc_pingpong', '-g', '1', '-p', str(port)], FOREIGN) as server:
+            self.listens(port, server)
+            code, out, err = run('setpriv', '--reuid=65534', '--clear-groups', 'ibv_devinfo',
+                                 devices=f'cairn0={FOREIGN}')
+            self.assertNotEqual(code, 0, out)
+            self.assertRegex(err, rf'UDP {re.escape(FOREIGN)} port 4791 belongs to programs of root \(uid 0\): '
+                                  rf'their broker is process {self.one_broker(FOREIGN)}')
 
 
 if __name__ == '__main__':

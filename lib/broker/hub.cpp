@@ -1,0 +1,248 @@
+#include "lib/broker/hub.hpp"
+
+#include <algorithm>
+
+#include "lib/port/qpn_owners.hpp"
+#include "lib/wire/bth.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+constexpr port::QpnOwners kOwners(kMostSockets);
+
+}  // namespace
+
+// mutants: broker-hub-connected
+void Hub::on_connected(ClientId id, Instant now) {
+    if (clients_.size() - members_.size() >= config_.strangers) {
+        counters_.count(Counter::Crowded);
+        hands_.end(id);
+        return;
+    }
+    Client& client = clients_[id];
+    client.due = now + config_.silence;
+}
+
+void Hub::on_message(ClientId id, const std::optional<Message>& said, Instant now) {
+    const auto found = clients_.find(id);
+    if (found == clients_.end()) {
+        return;
+    }
+    if (!said) {
+        end_garbage(id, now);
+        return;
+    }
+    std::visit([&](const auto& message) { hear(id, found->second, message, now); }, *said);
+}
+
+// mutants: broker-hub-lost
+void Hub::on_lost(ClientId id, Instant now) {
+    if (const auto found = clients_.find(id); found != clients_.end()) {
+        forget(found, now);
+    }
+}
+
+// mutants: broker-hub-timeout
+void Hub::on_timeout(Instant now) {
+    for (auto each = clients_.begin(); each != clients_.end();) {
+        const ClientId id = each->first;
+        Client& client = each->second;
+        ++each;  // the client may go
+        if (client.state == Client::State::Waiting) {
+            lend(id, client, now);
+        } else if (client.state != Client::State::Member && now >= client.due) {
+            counters_.count(Counter::Silent);
+            end(id, now);
+        }
+    }
+}
+
+// mutants: broker-hub-next-deadline
+Instant Hub::next_deadline() const noexcept {
+    if (clients_.empty()) {
+        return idle_since_ + config_.idle;
+    }
+    Instant due = Instant::never();
+    for (const auto& [id, client] : clients_) {
+        if (client.state != Client::State::Member) {
+            due = std::min(due, client.due);
+        }
+    }
+    return due;
+}
+
+void Hub::hear(ClientId id, Client& client, const Join&, Instant now) {
+    if (client.state != Client::State::Silent) {
+        end_garbage(id, now);
+        return;
+    }
+    client.state = Client::State::Waiting;
+    client.patient_until = now + config_.patience;
+    lend(id, client, now);
+}
+
+void Hub::hear(ClientId id, Client& client, const Rejoin& said, Instant now) {
+    if (client.state != Client::State::Silent) {
+        end_garbage(id, now);
+        return;
+    }
+    client.state = Client::State::Bringing;
+    client.slot = said.slot;
+    client.owed = said.sockets;
+}
+
+// mutants: broker-hub-hear-sockets
+void Hub::hear(ClientId id, Client& client, const Sockets& said, Instant now) {
+    if (client.state != Client::State::Bringing || said.count > client.owed) {
+        end_garbage(id, now);
+        return;
+    }
+    client.owed = static_cast<std::uint16_t>(client.owed - said.count);
+    if (client.owed == 0) {
+        rejoin(id, client, now);
+    }
+}
+
+void Hub::hear(ClientId id, Client&, const Leave&, Instant now) {
+    end(id, now);
+}
+
+void Hub::hear(ClientId id, Client& client, const Stray& said, Instant now) {
+    if (client.state != Client::State::Member) {
+        end_garbage(id, now);
+        return;
+    }
+    forward(said, &client);
+}
+
+// What a client of an earlier broker brings is all that is left of it. Slots of that time are not lent again, unless
+// their programs come and go: nobody knows who else has one.
+// mutants: broker-hub-rejoin
+void Hub::rejoin(ClientId id, Client& client, Instant now) {
+    const std::uint16_t had = slots_.sockets();
+    const std::optional<std::uint16_t> has = hands_.adopt(id);
+    if (!has) {
+        end_garbage(id, now);
+        return;
+    }
+    slots_.grow(std::max(had, *has), Slots::State::Unknown);
+    if (!slots_.claim(client.slot)) {
+        end_garbage(id, now);
+        return;
+    }
+    client.state = Client::State::Member;
+    members_[client.slot] = id;
+    counters_.count(Counter::Rejoined);
+    if (!hands_.send(id, Lent{client.slot, 0})) {
+        end(id, now);
+    }
+}
+
+// mutants: broker-hub-lend
+void Hub::lend(ClientId id, Client& client, Instant now) {
+    const Lending outcome = try_lend(id, client, now);
+    switch (outcome) {
+        case Lending::Done:
+            return;
+        case Lending::Full:
+            return refuse(id, Refusal::Full, now);
+        case Lending::NoResources:
+            return refuse(id, Refusal::NoResources, now);
+        case Lending::PortTaken:
+        case Lending::NoAnswer:
+            if (now >= client.patient_until) {
+                return refuse(id, outcome == Lending::NoAnswer ? Refusal::NoAnswer : Refusal::PortTaken, now);
+            }
+            client.due = now + config_.again;
+    }
+}
+
+Hub::Lending Hub::try_lend(ClientId id, Client& client, Instant now) {
+    const Lending taken = take_slot(client.slot, now);
+    if (taken != Lending::Done) {
+        return taken;
+    }
+    client.state = Client::State::Member;
+    members_[client.slot] = id;
+    hands_.drain(client.slot);
+    counters_.count(Counter::Lent);
+    if (!hands_.send(id, Lent{client.slot, slots_.sockets()}) || !hands_.send_sockets(id)) {
+        end(id, now);
+    }
+    return Lending::Done;
+}
+
+// A slot that has rested, else a new one, else one that has not rested.
+// mutants: broker-hub-take-slot
+Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
+    if (slots_.sockets() == 0) {
+        if (hands_.open() == Hands::Opening::Taken) {
+            return Lending::PortTaken;
+        }
+        slots_.grow(1, Slots::State::Free);
+    }
+    std::optional<Slot> found = slots_.lend(now - config_.rest);
+    Lending failed = Lending::Full;
+    if (!found && slots_.sockets() < config_.sockets) {
+        switch (hands_.grow()) {
+            case Hands::Growth::Grown:
+                slots_.grow(static_cast<std::uint16_t>(slots_.sockets() + 1), Slots::State::Free);
+                break;
+            case Hands::Growth::Hidden:
+                counters_.count(Counter::Hidden);
+                failed = Lending::NoAnswer;
+                break;
+            case Hands::Growth::Refused:
+                failed = Lending::NoResources;
+                break;
+        }
+    }
+    found = found ? found : slots_.lend(now);  // a new one has been free for ever
+    slot = found.value_or(Slot{});
+    return found ? Lending::Done : failed;
+}
+
+// mutants: broker-hub-forward
+void Hub::forward(const Stray& stray, const Client* from) {
+    if (stray.bytes.size() < wire::Bth::kBytes) {
+        counters_.count(Counter::NoOwner);
+        return;
+    }
+    const Qpn qpn{reinterpret_cast<const wire::RawBth*>(stray.bytes.data())->dest_qpn.get()};
+    const auto owner = members_.find(Slot{static_cast<std::uint8_t>(kOwners.of(qpn))});
+    if (owner == members_.end() || (from != nullptr && owner->first == from->slot)) {
+        counters_.count(Counter::NoOwner);
+        return;
+    }
+    counters_.count(hands_.send(owner->second, stray) ? Counter::Forwarded : Counter::NoRoom);
+}
+
+void Hub::refuse(ClientId id, Refusal why, Instant now) {
+    counters_.count(Counter::Refused);
+    (void)hands_.send(id, Refused{why});
+    end(id, now);
+}
+
+void Hub::end_garbage(ClientId id, Instant now) {
+    counters_.count(Counter::Garbage);
+    end(id, now);
+}
+
+void Hub::end(ClientId id, Instant now) {
+    hands_.end(id);
+    forget(clients_.find(id), now);
+}
+
+// mutants: broker-hub-forget
+void Hub::forget(Clients::iterator found, Instant now) {
+    if (found->second.state == Client::State::Member) {
+        counters_.count(Counter::Ended);
+        members_.erase(found->second.slot);
+        slots_.give_back(found->second.slot, now);
+    }
+    clients_.erase(found);
+    idle_since_ = now;
+}
+
+}  // namespace cairn::broker

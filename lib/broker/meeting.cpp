@@ -1,0 +1,178 @@
+#include "lib/broker/meeting.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "lib/broker/clock.hpp"
+#include "lib/broker/start.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+constexpr Duration kPause = milliseconds(2);
+
+void pause() noexcept {
+    const timespec span{0, kPause.ns};
+    nanosleep(&span, nullptr);
+}
+
+// Of this process, which lets the broker see its end whoever else holds the connection.
+OwnedFd own_process() noexcept {
+    return OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+}
+
+using Outcome = std::optional<Meeting>;  // nothing: to be tried again
+
+// Nothing: somebody listens now, or is about to.
+std::optional<NoBroker> start(const MeetingConfig& config) {
+    if (config.program.empty()) {
+        return NoBroker{"there is no broker, and none is to be started"};
+    }
+    const OwnedFd listener = listen_at(config.place);
+    if (!listener.is_open()) {
+        if (errno == EADDRINUSE) {
+            return std::nullopt;
+        }
+        return NoBroker{fmt::format("cannot make a unix socket: {}", std::strerror(errno))};
+    }
+    const Status started = start_program(config.program, config.place, listener);
+    return started.ok() ? std::nullopt : std::optional(NoBroker{started.error().text()});
+}
+
+// mutants: broker-meeting-receive-sockets
+Outcome receive_sockets(Welcome welcome, std::uint16_t count) {
+    Packet packet;
+    while (welcome.sockets.size() < count) {
+        if (receive_packet(welcome.connection.get(), packet, true) != Received::Packet) {
+            return std::nullopt;
+        }
+        const std::optional<Message> said = parse_message(packet.bytes);
+        const Sockets* const sockets = said ? std::get_if<Sockets>(&*said) : nullptr;
+        if (sockets == nullptr || packet.fds.size() != sockets->count) {
+            return NoBroker{"what answers is no broker of this version"};
+        }
+        for (OwnedFd& fd : packet.fds) {
+            welcome.sockets.push_back(std::move(fd));
+        }
+    }
+    return welcome.sockets.size() == count ? Outcome(std::move(welcome)) : Outcome(NoBroker{"too many sockets came"});
+}
+
+// mutants: broker-meeting-hear-answer
+Outcome hear_answer(OwnedFd connection) {
+    Packet packet;
+    switch (receive_packet(connection.get(), packet, true)) {
+        case Received::Nothing:
+            return NoBroker{"the broker does not answer"};
+        case Received::End:
+            return std::nullopt;
+        case Received::Packet:
+            break;
+    }
+    const std::optional<Message> said = parse_message(packet.bytes);
+    if (const Refused* const refused = said ? std::get_if<Refused>(&*said) : nullptr) {
+        return refused->why;
+    }
+    const Lent* const lent = said ? std::get_if<Lent>(&*said) : nullptr;
+    if (lent == nullptr) {
+        return NoBroker{"what answers is no broker of this version"};
+    }
+    return receive_sockets({std::move(connection), lent->slot, {}}, lent->sockets);
+}
+
+using Ask = std::function<bool(int connection)>;
+
+Outcome try_to_meet(const MeetingConfig& config, const Ask& ask) {
+    OwnedFd connection = connect_to(config.place, config.patience);
+    if (!connection.is_open()) {
+        if (errno != ECONNREFUSED) {
+            return NoBroker{fmt::format("cannot reach the broker: {}", std::strerror(errno))};
+        }
+        const std::optional<NoBroker> failed = start(config);
+        return failed ? Outcome(*failed) : std::nullopt;
+    }
+    if (peer_of(connection.get()).uid != geteuid()) {
+        return Refusal::AnotherUser;
+    }
+    return ask(connection.get()) ? hear_answer(std::move(connection)) : std::nullopt;
+}
+
+// A broker may end between the connection and the answer, as may a process that was about to start one.
+Meeting meet(const MeetingConfig& config, const Ask& ask) {
+    const Instant until = read_clock() + config.patience;
+    for (bool first = true; first || read_clock() < until; first = false) {
+        Outcome outcome = try_to_meet(config, ask);
+        if (outcome) {
+            return std::move(*outcome);
+        }
+        if (!first) {
+            pause();
+        }
+    }
+    return NoBroker{"the broker ends again and again"};
+}
+
+std::string name_of(const Peer& peer) {
+    std::array<char, 1024> room{};
+    passwd entry{};
+    passwd* found = nullptr;
+    const bool named = getpwuid_r(peer.uid, &entry, room.data(), room.size(), &found) == 0 && found != nullptr;
+    return named ? fmt::format("{} (uid {})", entry.pw_name, peer.uid) : fmt::format("uid {}", peer.uid);
+}
+
+}  // namespace
+
+Meeting ask_for_slot(const MeetingConfig& config) {
+    const OwnedFd process = own_process();
+    const int fd = process.get();
+    const std::span<const int> with = process.is_open() ? std::span(&fd, 1) : std::span<const int>();
+    return meet(config, [with](int connection) { return send_message(connection, Join{}, with, true); });
+}
+
+Meeting come_back(const MeetingConfig& config, Slot slot, std::span<const int> sockets) {
+    const OwnedFd process = own_process();
+    const int fd = process.get();
+    const std::span<const int> with = process.is_open() ? std::span(&fd, 1) : std::span<const int>();
+    return meet(config, [&](int connection) {
+        const Rejoin said{slot, static_cast<std::uint16_t>(sockets.size())};
+        return send_message(connection, said, with, true) && send_sockets(connection, sockets, true);
+    });
+}
+
+Error explain(const Place& place, Refusal why) {
+    switch (why) {
+        case Refusal::AnotherUser: {
+            const OwnedFd connection = connect_to(place, seconds(1));
+            const Peer peer = connection.is_open() ? peer_of(connection.get()) : Peer{};
+            return {fmt::format("UDP {} belongs to programs of {}: their broker is process {}", place.text(),
+                                connection.is_open() ? name_of(peer) : "another user", peer.pid),
+                    "use another address (CAIRN_DEVICES), such as 127.0.0.2"};
+        }
+        case Refusal::Full:
+            return {fmt::format("{} programs use UDP {} already", kMostSockets - 1, place.text()),
+                    "use another address (CAIRN_DEVICES), such as 127.0.0.2"};
+        case Refusal::NoAnswer:
+            return {fmt::format("a program that uses UDP {} does not answer", place.text()),
+                    "ss -lunp names it: let it run on, or end it"};
+        case Refusal::NoResources:
+            return {fmt::format("the broker of UDP {} gets no further socket from the kernel", place.text()),
+                    "raise the limit of open files (ulimit -n); in a sandbox allow SO_REUSEPORT and cBPF"};
+        case Refusal::PortTaken:
+            break;
+    }
+    return {fmt::format("UDP {} is taken", place.text()),
+            "ss -lunp names the process: stop that, or use another address"};
+}
+
+}  // namespace cairn::broker

@@ -1,0 +1,236 @@
+#include "lib/broker/membership.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "lib/broker/meeting.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+constexpr Duration kFirstAgain = milliseconds(50);
+constexpr int kHeardAtOnce = 64;  // datagrams, before others have their turn
+
+Error no_descriptor(int reason) {
+    return {fmt::format("cannot make a descriptor: {}", std::strerror(reason)),
+            "raise the limit of open files (ulimit -n)"};
+}
+
+// The memberships of this process, for its children. Never ended: threads may outlive static objects.
+struct Members {
+    std::mutex mutex;
+    std::vector<Membership*> all;
+};
+Members& members() {
+    static Members* const made = new Members;
+    return *made;
+}
+
+}  // namespace
+
+// A child of fork() is no member, and must not keep the sockets open when its parent has gone.
+struct ForkedChild {
+    static void prepare() noexcept { members().mutex.lock(); }
+    static void release() noexcept { members().mutex.unlock(); }
+    static void forget() noexcept {
+        const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (Membership* const each : members().all) {
+            each->forget_in_child(nothing);
+        }
+        members().all.clear();
+        if (nothing >= 0) {
+            close(nothing);
+        }
+        release();
+    }
+    static void watch() {
+        static const int watched = pthread_atfork(prepare, release, forget);
+        static_cast<void>(watched);
+    }
+};
+
+Result<Joined> Membership::join(const MembershipConfig& config) {
+    ForkedChild::watch();
+    Meeting met = ask_for_slot({config.place, config.program, config.patience});
+    if (const Refusal* const why = std::get_if<Refusal>(&met)) {
+        if (*why == Refusal::PortTaken || *why == Refusal::NoResources) {
+            return Joined{nullptr, explain(config.place, *why).what};
+        }
+        return explain(config.place, *why);
+    }
+    if (const NoBroker* const none = std::get_if<NoBroker>(&met)) {
+        return Joined{nullptr, none->why};
+    }
+    Welcome& welcome = std::get<Welcome>(met);
+    std::unique_ptr<Membership> made(new Membership(config));
+    if (const Status begun = made->begin(std::move(welcome.connection), welcome.slot, std::move(welcome.sockets));
+        !begun.ok()) {
+        return begun.error();
+    }
+    return Joined{std::move(made), {}};
+}
+
+Status Membership::begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> held) {
+    slot_ = slot;
+    held_ = std::move(held);
+    connection_ = std::move(connection);
+    end_event_ = OwnedFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    const int own = fcntl(held_.at(slot.value).get(), F_DUPFD_CLOEXEC, 0);
+    if (!end_event_.is_open() || own < 0) {
+        return no_descriptor(errno);
+    }
+    Result<port::UdpSocket> socket = port::UdpSocket::adopt(own, {config_.place.local, config_.place.udp_port});
+    if (!socket.ok()) {
+        return socket.error();
+    }
+    auto queues = port::SocketQueues::lend({config_.place.local, config_.place.udp_port, 1, config_.pcap},
+                                           std::move(socket).value(), slot.value);
+    if (!queues.ok()) {
+        return queues.error();
+    }
+    queues_ = std::move(queues).value();
+    const std::lock_guard hold(members().mutex);
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
+    Status begun = Nothing{};
+    try {
+        thread_ = std::thread([this] { run(); });
+        members().all.push_back(this);
+    } catch (const std::system_error& refused) {
+        begun =
+            Error{fmt::format("cannot start a thread: {}", refused.what()), "raise the limit of threads (ulimit -u)"};
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return begun;
+}
+
+Membership::~Membership() {
+    {
+        const std::lock_guard hold(members().mutex);
+        std::erase(members().all, this);
+    }
+    ends_.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    static_cast<void>(write(end_event_.get(), &one, sizeof(one)));
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+    if (connection_.is_open()) {
+        static_cast<void>(send_message(connection_.get(), Leave{}, {}, false));
+    }
+}
+
+void Membership::forget_in_child(int nothing) noexcept {
+    const auto forget = [nothing](int fd) noexcept {
+        if (fd >= 0 && (nothing < 0 || dup3(nothing, fd, O_CLOEXEC) < 0)) {
+            close(fd);
+        }
+    };
+    for (const OwnedFd& each : held_) {
+        forget(each.get());
+    }
+    forget(connection_.get());
+    forget(queues_->lent_socket());
+}
+
+void Membership::run() noexcept {
+    pthread_setname_np(pthread_self(), "cairn-broker");
+    while (!ends_.load(std::memory_order_acquire)) {
+        sleep(connection_.is_open() ? -1 : static_cast<int>(again_.ns / 1'000'000));
+        if (ends_.load(std::memory_order_acquire)) {
+            return;
+        }
+        if (connection_.is_open()) {
+            hear();
+        } else {
+            come_back();
+        }
+        speak();
+    }
+}
+
+void Membership::sleep(int timeout_ms) noexcept {
+    Wakeup& outbox = queues_->outbox_wakeup();
+    outbox.begin_sleep();
+    if (queues_->outbox_empty()) {
+        std::array<pollfd, 3> waiting{
+            {{end_event_.get(), POLLIN, 0}, {outbox.fd(), POLLIN, 0}, {connection_.get(), POLLIN, 0}}};
+        poll(waiting.data(), waiting.size(), timeout_ms);  // passes over a negative descriptor
+    }
+    outbox.end_sleep();
+}
+
+// What the broker leads here. There is no port left when it speaks of anything else.
+void Membership::hear() noexcept {
+    Packet packet;
+    for (int heard = 0; heard < kHeardAtOnce; ++heard) {
+        const Received got = receive_packet(connection_.get(), packet, false);
+        if (got == Received::Nothing) {
+            return;
+        }
+        const std::optional<Message> said = got == Received::Packet ? parse_message(packet.bytes) : std::nullopt;
+        const Stray* const stray = said ? std::get_if<Stray>(&*said) : nullptr;
+        if (stray == nullptr) {
+            connection_ = OwnedFd();
+            again_ = Duration{};
+            return;
+        }
+        static_cast<void>(queues_->bring([stray](port::HandedOver& to) noexcept {
+            to.remote = stray->remote;
+            to.udp_source_port = stray->udp_source_port;
+            to.index = stray->index;
+            to.ecn = stray->ecn;
+            to.len = static_cast<std::uint16_t>(stray->bytes.size());
+            std::copy(stray->bytes.begin(), stray->bytes.end(), to.bytes.begin());
+        }));
+    }
+}
+
+// What came here and is for others. It is lost while there is no broker, or if the broker does not keep up.
+void Membership::speak() noexcept {
+    const auto lead = [this](const port::HandedOver& datagram) noexcept {
+        if (connection_.is_open()) {
+            static_cast<void>(send_message(connection_.get(),
+                                           Stray{datagram.remote, datagram.udp_source_port, datagram.index,
+                                                 datagram.ecn, std::span(datagram.bytes).first(datagram.len)},
+                                           {}, false));
+        }
+    };
+    while (queues_->take_out(lead)) {
+    }
+}
+
+// mutants: broker-membership-come-back
+void Membership::come_back() noexcept {
+    std::vector<int> fds;
+    for (const OwnedFd& each : held_) {
+        fds.push_back(each.get());
+    }
+    Meeting met = broker::come_back({config_.place, config_.program, config_.patience}, slot_, fds);
+    Welcome* const welcome = std::get_if<Welcome>(&met);
+    if (welcome == nullptr) {
+        again_ = std::min(std::max(again_ * 2, kFirstAgain), config_.again_most);
+        return;
+    }
+    connection_ = std::move(welcome->connection);
+    rejoined_.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace cairn::broker

@@ -1,0 +1,76 @@
+// Membership: a program's place among those that share an address, and the thread that keeps it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/base/owned_fd.hpp"
+#include "lib/base/result.hpp"
+#include "lib/broker/packets.hpp"
+#include "lib/port/socket_queues.hpp"
+
+namespace cairn::broker {
+
+struct MembershipConfig {
+    Place place{};
+    std::string program;               // to start if no broker is there; empty: none is started
+    std::string pcap;                  // like SocketQueuesConfig::pcap
+    Duration patience = seconds(5);    // the longest to wait for a broker
+    Duration again_most = seconds(5);  // between two looks for a new broker after one died
+};
+
+class Membership;
+
+// Either a membership, or why there is no broker: then the process may open the address alone.
+struct Joined {
+    std::unique_ptr<Membership> membership{};
+    std::string why_alone{};
+};
+
+// Its thread leads datagrams that came to the wrong program, and comes back if the broker dies: it starts a new one and
+// brings it the sockets. Meanwhile the program goes on. A child of fork() has none of it: its copies of the descriptors
+// are replaced by ones that do nothing.
+class Membership {
+public:
+    // Errors: the address belongs to programs of another user; all slots are lent; a program of an earlier broker does
+    // not answer; the broker does not answer; no descriptor is left.
+    static Result<Joined> join(const MembershipConfig& config);
+    Membership(const Membership&) = delete;
+    Membership& operator=(const Membership&) = delete;
+    // Gives the slot back. The port on queues() has ended.
+    ~Membership();
+
+    [[nodiscard]] Slot slot() const noexcept { return slot_; }
+    // For UringPort::open(), whose worker is the slot.
+    [[nodiscard]] const std::shared_ptr<port::SocketQueues>& queues() const noexcept { return queues_; }
+    // How often a new broker was found after one died. Any thread.
+    [[nodiscard]] std::uint32_t rejoined() const noexcept { return rejoined_.load(std::memory_order_acquire); }
+
+private:
+    explicit Membership(const MembershipConfig& config) : config_(config) {}
+    Status begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> held);
+    void run() noexcept;
+    void sleep(int timeout_ms) noexcept;
+    void hear() noexcept;
+    void speak() noexcept;
+    void come_back() noexcept;
+
+    friend struct ForkedChild;
+    void forget_in_child(int nothing) noexcept;
+
+    const MembershipConfig config_;
+    Slot slot_{};
+    std::vector<OwnedFd> held_;  // copies of all sockets that there were: see KernelGroup
+    std::shared_ptr<port::SocketQueues> queues_;
+    OwnedFd end_event_;
+    OwnedFd connection_;  // the thread's; not open: the broker is gone
+    Duration again_{};    // before the next look for one
+    std::atomic<bool> ends_{false};
+    std::atomic<std::uint32_t> rejoined_{0};
+    std::thread thread_;
+};
+
+}  // namespace cairn::broker

@@ -1,0 +1,172 @@
+#include "lib/broker/messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "lib/base/assert.hpp"
+#include "lib/base/endian.hpp"
+#include "lib/base/parsed.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x43726e42;  // "CrnB"
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kMostEcn = 3;
+
+// A message's number is its place in the variant.
+struct RawHead {
+    Be32 magic;
+    std::uint8_t version;
+    std::uint8_t kind;
+    std::array<std::uint8_t, 2> zeros;
+};
+struct RawNothing {};
+struct RawSlot {
+    std::uint8_t slot;
+    std::uint8_t zero;
+    Be16 sockets;
+};
+struct RawCount {
+    Be16 count;
+};
+struct RawWhy {
+    std::uint8_t why;
+};
+struct RawStray {
+    std::array<std::uint8_t, 16> remote;
+    Be16 udp_source_port;
+    Be16 index;
+    Be16 bytes;
+    std::uint8_t ecn;
+    std::uint8_t zero;
+};
+static_assert(sizeof(RawHead) == 8 && sizeof(RawSlot) == 4 && sizeof(RawStray) == 24);
+static_assert(sizeof(RawHead) + sizeof(RawStray) + port::kMaxUdpPayloadBytes <= kMostMessageBytes);
+
+using Bytes = std::span<const std::uint8_t>;
+
+template <class Raw>
+bool is_exactly(Bytes body) noexcept {
+    return body.size() == (std::is_empty_v<Raw> ? 0 : sizeof(Raw));
+}
+
+// mutants: broker-judge-messages
+bool is_sound(const Rejoin& said) noexcept {
+    return said.slot != Slot{} && said.sockets <= kMostSockets && said.slot.value < said.sockets;
+}
+bool is_sound(const Lent& said) noexcept {
+    return said.slot != Slot{} && said.sockets <= kMostSockets && (said.sockets == 0 || said.slot.value < said.sockets);
+}
+
+template <class Said>
+std::optional<Message> parse_slot(Bytes body) noexcept {
+    if (!is_exactly<RawSlot>(body)) {
+        return std::nullopt;
+    }
+    const auto raw = read_raw<RawSlot>(body.data());
+    const Said said{Slot{raw.slot}, raw.sockets.get()};
+    return raw.zero == 0 && is_sound(said) ? std::optional<Message>(said) : std::nullopt;
+}
+
+template <class Said>
+std::optional<Message> parse_nothing(Bytes body) noexcept {
+    return body.empty() ? std::optional<Message>(Said{}) : std::nullopt;
+}
+
+// mutants: broker-parse-sockets
+std::optional<Message> parse_sockets(Bytes body) noexcept {
+    const std::uint16_t count = is_exactly<RawCount>(body) ? read_raw<RawCount>(body.data()).count.get() : 0U;
+    return count >= 1 && count <= kMostAtOnce ? std::optional<Message>(Sockets{count}) : std::nullopt;
+}
+
+// mutants: broker-parse-refused
+std::optional<Message> parse_refused(Bytes body) noexcept {
+    constexpr auto kLast = static_cast<std::uint8_t>(Refusal::NoResources);
+    if (!is_exactly<RawWhy>(body) || body[0] > kLast) {
+        return std::nullopt;
+    }
+    return Refused{static_cast<Refusal>(body[0])};
+}
+
+// mutants: broker-parse-stray
+std::optional<Message> parse_stray(Bytes body) noexcept {
+    if (body.size() < sizeof(RawStray)) {
+        return std::nullopt;
+    }
+    const auto raw = read_raw<RawStray>(body.data());
+    const Bytes rest = body.subspan(sizeof(RawStray));
+    if (rest.size() != raw.bytes.get() || rest.size() > port::kMaxUdpPayloadBytes || raw.ecn > kMostEcn ||
+        raw.zero != 0) {
+        return std::nullopt;
+    }
+    return Stray{net::IpAddress::from_v6(raw.remote), raw.udp_source_port.get(), raw.index.get(), raw.ecn, rest};
+}
+
+using Parser = std::optional<Message> (*)(Bytes) noexcept;
+// In the order of the variant.
+constexpr std::array<Parser, std::variant_size_v<Message>> kParsers{
+    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>, parse_slot<Lent>,
+    parse_sockets,       parse_refused,      parse_stray};
+
+class Writer {
+public:
+    explicit Writer(MessageBytes& room) noexcept : room_(room) {}
+    template <class Raw>
+    void put(const Raw& raw) noexcept {
+        std::memcpy(room_.data() + at_, &raw, sizeof(raw));
+        at_ += sizeof(raw);
+    }
+    void put_bytes(Bytes bytes) noexcept {
+        CAIRN_ASSERT(bytes.size() <= port::kMaxUdpPayloadBytes);
+        std::copy(bytes.begin(), bytes.end(), room_.begin() + static_cast<std::ptrdiff_t>(at_));
+        at_ += bytes.size();
+    }
+    [[nodiscard]] Bytes written() const noexcept { return std::span(room_).first(at_); }
+
+private:
+    MessageBytes& room_;
+    std::size_t at_ = 0;
+};
+
+struct PutBody {
+    Writer& out;
+
+    void operator()(const Join&) const noexcept {}
+    void operator()(const Leave&) const noexcept {}
+    void operator()(const Rejoin& said) const noexcept { out.put(RawSlot{said.slot.value, 0, Be16{said.sockets}}); }
+    void operator()(const Lent& said) const noexcept { out.put(RawSlot{said.slot.value, 0, Be16{said.sockets}}); }
+    void operator()(const Sockets& said) const noexcept { out.put(RawCount{Be16{said.count}}); }
+    void operator()(const Refused& said) const noexcept { out.put(RawWhy{static_cast<std::uint8_t>(said.why)}); }
+    void operator()(const Stray& said) const noexcept {
+        const auto bytes = static_cast<std::uint16_t>(said.bytes.size());
+        out.put(RawStray{said.remote.octets(), Be16{said.udp_source_port}, Be16{said.index}, Be16{bytes}, said.ecn, 0});
+        out.put_bytes(said.bytes);
+    }
+};
+
+}  // namespace
+
+// mutants: broker-parse-message
+std::optional<Message> parse_message(Bytes bytes) noexcept {
+    if (bytes.size() < sizeof(RawHead)) {
+        return std::nullopt;
+    }
+    const auto head = read_raw<RawHead>(bytes.data());
+    if (head.magic.get() != kMagic || head.version != kVersion || head.kind >= kParsers.size() ||
+        head.zeros != std::array<std::uint8_t, 2>{}) {
+        return std::nullopt;
+    }
+    return kParsers[head.kind](bytes.subspan(sizeof(RawHead)));
+}
+
+Bytes emit_message(const Message& message, MessageBytes& room) noexcept {
+    Writer out(room);
+    out.put(RawHead{Be32{kMagic}, kVersion, static_cast<std::uint8_t>(message.index()), {}});
+    std::visit(PutBody{out}, message);
+    return out.written();
+}
+
+}  // namespace cairn::broker

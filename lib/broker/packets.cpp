@@ -1,0 +1,159 @@
+#include "lib/broker/packets.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+constexpr int kBacklog = 512;
+
+// Begins with a zero byte.
+socklen_t address_of(const Place& place, sockaddr_un& address) {
+    const std::string name = place.name();
+    address = {};
+    address.sun_family = AF_UNIX;
+    const std::size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+    std::memcpy(address.sun_path + 1, name.data(), length);
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+void set_limit(int socket, Duration limit) noexcept {
+    const timeval wait{limit.ns / 1'000'000'000, limit.ns % 1'000'000'000 / 1000};
+    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+        setsockopt(socket, SOL_SOCKET, option, &wait, sizeof(wait));
+    }
+}
+
+void take_descriptors(msghdr& message, std::vector<OwnedFd>& to) {
+    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i != count; ++i) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
+            to.emplace_back(fd);
+        }
+    }
+}
+
+}  // namespace
+
+std::string Place::name() const {
+    return fmt::format("cairn-broker/{}/{}", udp_port, local.text());
+}
+
+std::string Place::text() const {
+    return fmt::format("{} port {}", local.text(), udp_port);
+}
+
+OwnedFd listen_at(const Place& place) noexcept {
+    sockaddr_un address{};
+    const socklen_t length = address_of(place, address);
+    OwnedFd made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const bool listens = made.is_open() && bind(made.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0 &&
+                         listen(made.get(), kBacklog) == 0;
+    return listens ? std::move(made) : OwnedFd();
+}
+
+OwnedFd connect_to(const Place& place, Duration limit) noexcept {
+    sockaddr_un address{};
+    const socklen_t length = address_of(place, address);
+    OwnedFd made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (!made.is_open()) {
+        return made;
+    }
+    set_limit(made.get(), limit);
+    int failed = 0;
+    do {
+        failed = connect(made.get(), reinterpret_cast<const sockaddr*>(&address), length);
+    } while (failed != 0 && errno == EINTR);
+    return failed == 0 ? std::move(made) : OwnedFd();
+}
+
+Peer peer_of(int socket) noexcept {
+    ucred who{};
+    who.uid = static_cast<uid_t>(-1);
+    socklen_t bytes = sizeof(who);
+    getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+    return {who.uid, who.pid};
+}
+
+bool send_packet(int socket, std::span<const std::uint8_t> bytes, std::span<const int> fds, bool waits) noexcept {
+    CAIRN_ASSERT(fds.size() <= kMostAtOnce);
+    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (!fds.empty()) {
+        message.msg_control = control.data();
+        message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+        cmsghdr* const head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(fds.size_bytes());
+        std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
+    }
+    ssize_t sent = 0;
+    do {
+        sent = sendmsg(socket, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == static_cast<ssize_t>(bytes.size());
+}
+
+bool send_message(int socket, const Message& message, std::span<const int> fds, bool waits) noexcept {
+    MessageBytes room;
+    return send_packet(socket, emit_message(message, room), fds, waits);
+}
+
+// mutants: broker-send-sockets
+bool send_sockets(int socket, std::span<const int> fds, bool waits) noexcept {
+    bool sent = true;
+    while (sent && !fds.empty()) {
+        const std::size_t count = std::min<std::size_t>(fds.size(), kMostAtOnce);
+        sent = send_message(socket, Sockets{static_cast<std::uint16_t>(count)}, fds.first(count), waits);
+        fds = fds.subspan(count);
+    }
+    return sent;
+}
+
+Received receive_packet(int socket, Packet& packet, bool waits) {
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> control;
+    iovec part{packet.room.data(), packet.room.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    packet.fds.clear();
+    ssize_t bytes = 0;
+    do {
+        bytes = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
+    } while (bytes < 0 && errno == EINTR);
+    if (bytes < 0) {
+        return errno == EAGAIN ? Received::Nothing : Received::End;
+    }
+    take_descriptors(message, packet.fds);
+    if (bytes == 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+        return Received::End;
+    }
+    packet.bytes = std::span<const std::uint8_t>(packet.room).first(static_cast<std::size_t>(bytes));
+    return Received::Packet;
+}
+
+}  // namespace cairn::broker

@@ -1,0 +1,251 @@
+#include "lib/broker/server.hpp"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "lib/broker/clock.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+// What an event of the epoll is about: the low bits of its word, below the client's number.
+enum class Source : std::uint8_t { Listener, OwnSocket, Connection, Process };
+constexpr unsigned kSourceBits = 2;
+
+constexpr std::uint64_t word_of(Source source, ClientId id = {}) noexcept {
+    return id.value << kSourceBits | static_cast<std::uint64_t>(source);
+}
+
+constexpr int kServedAtOnce = 16;  // of one source, before others have their turn
+constexpr int kLongestMs = 1000;   // between two looks whether to end
+
+// Whole milliseconds, up.
+int ms_until(Instant due, Instant now) noexcept {
+    const std::int64_t ns = due == Instant::never() ? std::int64_t{kLongestMs} * 1'000'000 : (due - now).ns;
+    return static_cast<int>(std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, kLongestMs));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::make(const Place& place, OwnedFd listener, const HubConfig& config,
+                                             std::uint32_t user) {
+    OwnedFd epoll(epoll_create1(EPOLL_CLOEXEC));
+    const bool made = epoll.is_open();
+    std::unique_ptr<Server> server(new Server(place, std::move(listener), std::move(epoll), config, user));
+    if (!made || !server->watch(server->listener_.get(), word_of(Source::Listener))) {
+        return Error{fmt::format("cannot watch the socket of {}: {}", place.text(), std::strerror(errno)),
+                     "raise the limit of open files (ulimit -n)"};
+    }
+    return server;
+}
+
+Server::Server(const Place& place, OwnedFd listener, OwnedFd epoll, const HubConfig& config, std::uint32_t user)
+    : listener_(std::move(listener)),
+      group_(place),
+      epoll_(std::move(epoll)),
+      user_(user),
+      hub_(*this, config, read_clock()) {}
+
+Server::~Server() = default;
+
+bool Server::watch(int fd, std::uint64_t what) noexcept {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = what;
+    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// Who connected while the broker decided to end is served.
+// mutants: broker-server-run
+void Server::run(const std::function<bool()>& ends) {
+    std::array<epoll_event, 64> events;
+    while (!ends()) {
+        const Instant now = read_clock();
+        if (hub_.next_deadline() <= now) {
+            hub_.on_timeout(now);
+            close_ended();
+            if (hub_.is_over(now)) {
+                serve_listener();
+                if (hub_.is_over(read_clock())) {
+                    return;
+                }
+            }
+        }
+        const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                     ms_until(hub_.next_deadline(), read_clock()));
+        for (int i = 0; i < count; ++i) {
+            serve(events[static_cast<std::size_t>(i)].data.u64);
+            close_ended();
+        }
+    }
+}
+
+void Server::serve(std::uint64_t what) {
+    const ClientId id{what >> kSourceBits};
+    switch (static_cast<Source>(what & ((1U << kSourceBits) - 1))) {
+        case Source::Listener:
+            return serve_listener();
+        case Source::OwnSocket:
+            return serve_own_socket();
+        case Source::Connection:
+            return serve_connection(id);
+        case Source::Process:
+            return lose(id);
+    }
+}
+
+// mutants: broker-server-listener
+void Server::serve_listener() {
+    for (int served = 0; served < kServedAtOnce; ++served) {
+        OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket.is_open()) {
+            return;
+        }
+        if (peer_of(socket.get()).uid != user_) {
+            hub_.counters().count(Counter::AnotherUser);
+            (void)send_message(socket.get(), Refused{Refusal::AnotherUser}, {}, false);
+            continue;
+        }
+        const ClientId id{++last_id_};
+        const int fd = socket.get();
+        connections_[id].socket = std::move(socket);
+        hub_.on_connected(id, read_clock());
+        if (!watch(fd, word_of(Source::Connection, id))) {
+            lose(id);
+        }
+        close_ended();
+    }
+}
+
+void Server::serve_own_socket() {
+    for (int served = 0; served < kServedAtOnce; ++served) {
+        if (!strays_.read(group_.sockets().front().fd(), [this](const Stray& stray) { hub_.on_stray(stray); })) {
+            return;
+        }
+    }
+}
+
+void Server::serve_connection(ClientId id) {
+    Packet packet;
+    for (int served = 0; served < kServedAtOnce; ++served) {
+        const auto found = connections_.find(id);
+        if (found == connections_.end() || found->second.ended) {
+            return;
+        }
+        switch (receive_packet(found->second.socket.get(), packet, false)) {
+            case Received::Nothing:
+                return;
+            case Received::End:
+                return lose(id);
+            case Received::Packet:
+                take(id, found->second, packet);
+        }
+    }
+}
+
+// What comes along is as many sockets as are said, or the process that said it is there.
+// mutants: broker-server-take
+void Server::take(ClientId id, Connection& connection, Packet& packet) {
+    std::optional<Message> said = parse_message(packet.bytes);
+    if (said && std::holds_alternative<Sockets>(*said)) {
+        if (packet.fds.size() != std::get<Sockets>(*said).count) {
+            said.reset();
+        }
+        for (OwnedFd& fd : packet.fds) {
+            connection.brought.push_back(std::move(fd));
+        }
+    } else if (packet.fds.size() == 1 && !connection.process.is_open()) {
+        connection.process = std::move(packet.fds.front());
+        (void)watch(connection.process.get(), word_of(Source::Process, id));  // refused: its socket tells
+    }
+    packet.fds.clear();
+    hub_.on_message(id, said, read_clock());
+}
+
+void Server::lose(ClientId id) {
+    if (const auto found = connections_.find(id); found != connections_.end() && !found->second.ended) {
+        hub_.on_lost(id, read_clock());
+        end(id);
+    }
+}
+
+// The client holds the descriptor of its process, too, so that closing it here does not take it out of the epoll.
+void Server::forget(Connection& connection) noexcept {
+    if (connection.process.is_open()) {
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.process.get(), nullptr);
+    }
+}
+
+void Server::close_ended() {
+    for (const ClientId id : std::exchange(ended_, {})) {
+        const auto found = connections_.find(id);
+        forget(found->second);
+        connections_.erase(found);
+    }
+}
+
+Hands::Opening Server::open() {
+    if (!group_.open()) {
+        return Opening::Taken;
+    }
+    (void)watch(group_.sockets().front().fd(), word_of(Source::OwnSocket));
+    return Opening::Open;
+}
+
+Hands::Growth Server::grow() {
+    switch (group_.grow()) {
+        case KernelGroup::Growth::Grown:
+            return Growth::Grown;
+        case KernelGroup::Growth::Hidden:
+            return Growth::Hidden;
+        case KernelGroup::Growth::Refused:
+            break;
+    }
+    return Growth::Refused;
+}
+
+std::optional<std::uint16_t> Server::adopt(ClientId client) {
+    const bool had_none = group_.sockets().empty();
+    if (!group_.adopt(std::exchange(connections_.at(client).brought, {}))) {
+        return std::nullopt;
+    }
+    if (had_none) {
+        (void)watch(group_.sockets().front().fd(), word_of(Source::OwnSocket));
+    }
+    return static_cast<std::uint16_t>(group_.sockets().size());
+}
+
+void Server::drain(Slot slot) {
+    group_.drain(slot.value);
+}
+
+bool Server::send(ClientId client, const Message& message) {
+    return send_message(connections_.at(client).socket.get(), message, {}, false);
+}
+
+bool Server::send_sockets(ClientId client) {
+    std::vector<int> fds;
+    for (const port::UdpSocket& socket : group_.sockets()) {
+        fds.push_back(socket.fd());
+    }
+    return broker::send_sockets(connections_.at(client).socket.get(), fds, false);
+}
+
+void Server::end(ClientId client) {
+    Connection& connection = connections_.at(client);
+    if (!std::exchange(connection.ended, true)) {
+        ended_.push_back(client);
+    }
+}
+
+}  // namespace cairn::broker

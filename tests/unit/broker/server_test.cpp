@@ -1,0 +1,259 @@
+// A broker and its programs on this machine's kernel: who gets what, what is led where, and what is left when either
+// dies. The broker runs on a thread; a broker that was killed is one whose thread ended without a word.
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "lib/broker/meeting.hpp"
+#include "tests/unit/broker/running_broker.hpp"
+
+namespace cairn::broker {
+namespace {
+
+TEST_F(ServerTest, ProgramsOfOneAddressGetTheirOwnDatagrams) {
+    const RunningBroker broker(place);
+    const auto one = join();
+    const auto two = join();
+    ASSERT_NE(one->slot(), two->slot());
+    const auto port_one = open(*one);
+    const auto port_two = open(*two);
+    const std::uint32_t first = 0xab00U | one->slot().value;
+    const std::uint32_t second = 0xcd00U | two->slot().value;
+    send({first});
+    send({second});
+    EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));
+    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+}
+
+// The kernel looks at the first of a batch.
+TEST_F(ServerTest, WhatComesToTheWrongProgramIsLedToItsOwn) {
+    const RunningBroker broker(place);
+    const auto one = join();
+    const auto two = join();
+    const auto port_one = open(*one);
+    const auto port_two = open(*two);
+    const std::uint32_t first = 0xab00U | one->slot().value;
+    const std::uint32_t second = 0xcd00U | two->slot().value;
+    send({first, second, first, second, 0xab00U | 77U});
+    EXPECT_EQ(receive(*port_one, 2), (std::vector<std::uint32_t>{first, first}));
+    EXPECT_EQ(port_one->counters().of(port::UringCounter::HandedOver), 3U);
+    EXPECT_EQ(receive(*port_two, 2), (std::vector<std::uint32_t>{second, second}));
+}
+
+TEST_F(ServerTest, ABrokerThatDiesIsFollowedByOneThatKnowsAll) {
+    auto broker = std::make_unique<RunningBroker>(place);
+    const auto one = join();
+    const auto two = join();
+    const auto port_one = open(*one);
+    const auto port_two = open(*two);
+    const std::uint32_t first = 0xab00U | one->slot().value;
+    const std::uint32_t second = 0xcd00U | two->slot().value;
+    broker.reset();
+    send({first});
+    send({second});
+    EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));  // they go on alone
+    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+    broker = std::make_unique<RunningBroker>(place);
+    EXPECT_TRUE(comes([&] { return one->rejoined() == 1 && two->rejoined() == 1; }));
+    const auto three = join();
+    EXPECT_EQ(three->slot().value, 3U);
+    const auto port_three = open(*three);
+    const std::uint32_t third = 0xef00U | three->slot().value;
+    send({first, third, second});
+    EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));
+    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+    EXPECT_EQ(receive(*port_three, 1), (std::vector<std::uint32_t>{third}));
+}
+
+TEST_F(ServerTest, ASlotIsFreeOnceItsProgramLeaves) {
+    HubConfig quick;
+    quick.rest = milliseconds(1);
+    const RunningBroker broker(place, quick);
+    auto one = join();
+    const Slot slot = one->slot();
+    one.reset();
+    EXPECT_TRUE(comes([&] { return join()->slot() == slot; }));
+}
+
+// Its children hold the descriptors, but the broker sees the process.
+TEST_F(ServerTest, ASlotIsFreeOnceItsProgramIsKilledWhoeverHoldsItsDescriptors) {
+    HubConfig quick;
+    quick.rest = milliseconds(1);
+    const RunningBroker broker(place, quick);
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const pid_t program = fork();
+    if (program == 0) {
+        Meeting met = ask_for_slot({place, {}, seconds(5)});
+        const std::uint8_t slot = std::holds_alternative<Welcome>(met) ? std::get<Welcome>(met).slot.value : 0;
+        const pid_t child = static_cast<pid_t>(syscall(SYS_fork));  // without what fork() has the library do
+        if (child == 0) {
+            pause();
+            _exit(0);
+        }
+        const bool written = write(pipe[1], &slot, 1) == 1 && write(pipe[1], &child, sizeof(child)) == sizeof(child);
+        pause();
+        _exit(written ? 0 : 1);
+    }
+    std::uint8_t slot = 0;
+    pid_t child = 0;
+    ASSERT_EQ(read(pipe[0], &slot, 1), 1);
+    ASSERT_EQ(read(pipe[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
+    EXPECT_EQ(slot, 1);
+    kill(program, SIGKILL);
+    waitpid(program, nullptr, 0);
+    EXPECT_TRUE(comes([&] { return join()->slot().value == slot; }));
+    kill(child, SIGKILL);
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+}
+
+// The broker begins behind the program: nobody but it inherits its sockets.
+TEST_F(ServerTest, AChildOfForkHoldsNoSocketOfItsParents) {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const pid_t program = fork();
+    if (program == 0) {
+        std::unique_ptr<Membership> one;
+        for (int tries = 0; tries < 1000 && one == nullptr; ++tries) {
+            one = join();
+            usleep(5000);
+        }
+        const pid_t child = fork();
+        if (child == 0) {
+            pause();
+            _exit(0);
+        }
+        _exit(one != nullptr && write(pipe[1], &child, sizeof(child)) == sizeof(child) ? 0 : 1);
+    }
+    auto broker = std::make_unique<RunningBroker>(place);
+    pid_t child = 0;
+    ASSERT_EQ(read(pipe[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
+    int status = 0;
+    waitpid(program, &status, 0);
+    EXPECT_EQ(status, 0);
+    broker.reset();
+    auto opened = port::UdpSocket::open({place.local, place.udp_port});
+    EXPECT_TRUE(opened.ok()) << (opened.ok() ? "" : opened.error().text());
+    kill(child, SIGKILL);
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+}
+
+TEST_F(ServerTest, APortThatSomethingElseHasIsNotShared) {
+    HubConfig quick;
+    quick.patience = milliseconds(100);
+    const RunningBroker broker(place, quick);
+    const auto holder = port::UdpSocket::open({place.local, place.udp_port});
+    ASSERT_TRUE(holder.ok());
+    auto joined = Membership::join(config());
+    ASSERT_TRUE(joined.ok());
+    EXPECT_EQ(joined.value().membership, nullptr);
+    EXPECT_NE(joined.value().why_alone.find("is taken"), std::string::npos) << joined.value().why_alone;
+}
+
+TEST_F(ServerTest, WithoutABrokerAProgramIsAlone) {
+    auto joined = Membership::join(config());
+    ASSERT_TRUE(joined.ok());
+    EXPECT_EQ(joined.value().membership, nullptr);
+    EXPECT_NE(joined.value().why_alone.find("no broker"), std::string::npos) << joined.value().why_alone;
+    MembershipConfig with = config();
+    with.program = "/nowhere/cairn-broker";
+    joined = Membership::join(with);
+    ASSERT_TRUE(joined.ok());
+    EXPECT_NE(joined.value().why_alone.find("'/nowhere/cairn-broker': No such file"), std::string::npos)
+        << joined.value().why_alone;
+    EXPECT_TRUE(listen_at(place).is_open());  // nothing is left of the attempt
+}
+
+TEST_F(ServerTest, AnAddressWithAllSlotsLentSaysSo) {
+    HubConfig few;
+    few.sockets = 3;
+    const RunningBroker broker(place, few);
+    const auto one = join();
+    const auto two = join();
+    auto joined = Membership::join(config());
+    ASSERT_FALSE(joined.ok());
+    EXPECT_NE(joined.error().text().find("programs use UDP " + place.text() + " already"), std::string::npos);
+}
+
+TEST_F(ServerTest, ProgramsOfAnotherUserAreTurnedAway) {
+    const RunningBroker broker(place, {}, geteuid() + 1);
+    auto joined = Membership::join(config());
+    ASSERT_FALSE(joined.ok());
+    const std::string text = joined.error().text();
+    EXPECT_NE(text.find("UDP " + place.text() + " belongs to programs of "), std::string::npos) << text;
+    EXPECT_NE(text.find("their broker is process " + std::to_string(getpid())), std::string::npos) << text;
+}
+
+TEST_F(ServerTest, EachOfManyProgramsHasItsOwnSlot) {
+    constexpr std::size_t kPrograms = kMostSockets - 1;
+    const RunningBroker broker(place);
+    std::vector<Welcome> programs;
+    for (std::size_t i = 0; i < kPrograms; ++i) {
+        Meeting met = ask_for_slot({place, {}, seconds(10)});
+        ASSERT_TRUE(std::holds_alternative<Welcome>(met)) << i;
+        programs.push_back(std::move(std::get<Welcome>(met)));
+        programs.back().sockets.clear();
+        ASSERT_EQ(programs.back().slot.value, i + 1);
+    }
+    Meeting met = ask_for_slot({place, {}, seconds(10)});
+    ASSERT_TRUE(std::holds_alternative<Refusal>(met));
+    EXPECT_EQ(std::get<Refusal>(met), Refusal::Full);
+}
+
+TEST_F(ServerTest, SilentAndSenselessConnectionsGiveWay) {
+    HubConfig quick;
+    quick.silence = milliseconds(300);
+    const RunningBroker broker(place, quick);
+    std::vector<OwnedFd> silent;
+    for (int i = 0; i < 500; ++i) {
+        silent.push_back(connect_to(place, seconds(5)));
+        ASSERT_TRUE(silent.back().is_open());
+        if (i % 2 == 0) {
+            static_cast<void>(send_packet(silent.back().get(), std::array<std::uint8_t, 5>{1, 2, 3, 4, 5}, {}, false));
+        }
+    }
+    EXPECT_TRUE(comes([&] {
+        Meeting met = ask_for_slot({place, {}, milliseconds(100)});
+        return std::holds_alternative<Welcome>(met);
+    }));
+    const auto hung_up = [](const OwnedFd& fd) {
+        std::uint8_t octet = 0;
+        return recv(fd.get(), &octet, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+    };
+    EXPECT_TRUE(comes([&] { return std::all_of(silent.begin(), silent.end(), hung_up); }));
+}
+
+TEST_F(ServerTest, WhatIsSentAlongWithoutNeedIsClosed) {
+    const RunningBroker broker(place);
+    const OwnedFd one = connect_to(place, seconds(5));
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    ASSERT_TRUE(send_message(one.get(), Leave{}, std::array<int, 2>{pipe[1], pipe[1]}, true));
+    ::close(pipe[1]);
+    pollfd waiting{pipe[0], POLLIN, 0};
+    EXPECT_EQ(poll(&waiting, 1, 10'000), 1);  // the last writer has gone
+    EXPECT_NE(waiting.revents & POLLHUP, 0);
+    ::close(pipe[0]);
+}
+
+TEST_F(ServerTest, ItEndsWhenNobodyNeedsItAndFreesTheAddress) {
+    HubConfig quick;
+    quick.idle = milliseconds(50);
+    const RunningBroker broker(place, quick);
+    { const auto one = join(); }
+    EXPECT_TRUE(comes([&] { return broker.is_over(); }));
+    EXPECT_TRUE(port::UdpSocket::open({place.local, place.udp_port}).ok());
+    EXPECT_TRUE(listen_at(place).is_open());
+}
+
+}  // namespace
+}  // namespace cairn::broker
