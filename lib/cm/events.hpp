@@ -61,6 +61,7 @@ struct DisconnectRequested {
 struct Disconnected {
     ConnectionId id{};
     PrivateBytes private_data{};
+    bool by_timeout = false;  // the peer did not answer
 };
 
 // The last event of a connection: no packet of it can come any more, and its queue pair number may be used again. A

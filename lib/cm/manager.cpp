@@ -102,7 +102,7 @@ void Manager::on_due(Connection& connection, Instant now) {
 void Manager::give_up(Connection& connection, Instant now) {
     counters_.count(Counter::GivenUp);
     if (connection.state == State::DreqSent) {
-        emit(connection, Disconnected{connection.id});
+        emit(connection, Disconnected{connection.id, {}, true});
         enter_time_wait(connection, now);
         return;
     }

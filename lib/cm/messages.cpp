@@ -219,6 +219,7 @@ QpParameters parameters_of(const wire::Req& req) noexcept {
     qp.retry_count = req.retry_count;
     qp.rnr_retry = req.rnr_retry;
     qp.flow_control = req.flow_control;
+    qp.srq = req.srq;
     qp.flow_label = req.primary.flow_label;
     qp.traffic_class = req.primary.traffic_class;
     qp.hop_limit = req.primary.hop_limit;
@@ -235,6 +236,7 @@ QpParameters parameters_of(const Config& config, const wire::Req& req, const wir
     qp.ack_timeout = ack_timeout_of(config.packet_lifetime, rep.target_ack_delay);
     qp.rnr_retry = rep.rnr_retry;
     qp.flow_control = rep.flow_control;
+    qp.srq = rep.srq;
     return qp;
 }
 

@@ -75,6 +75,7 @@ struct QpParameters {
     wire::RetryCount retry_count{};
     wire::RetryCount rnr_retry{};
     bool flow_control = false;  // end to end, by credits
+    bool srq = false;           // the peer's queue pair shares its receive queue
     wire::FlowLabel flow_label{};
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 64;

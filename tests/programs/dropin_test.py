@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Unmodified verbs programs with our libibverbs.so.1 in the place of the installed one: two processes, an address each.
+"""Unmodified verbs programs with our libibverbs.so.1 and librdmacm.so.1 in the place of the installed ones: two
+processes, an address each.
 
-    dropin_test.py LIBIBVERBS
+    dropin_test.py LIBIBVERBS LIBRDMACM [--full]    --full: the programs that a short run leaves out
 """
 import contextlib
 import os
@@ -14,10 +15,14 @@ import sys
 import time
 import unittest
 
-LIBRARY = os.path.abspath(sys.argv[1])
-INSTALLED = '/usr/lib/x86_64-linux-gnu/libibverbs.so.1'
-SERVER, CLIENT = '127.0.41.2', '127.0.41.3'
-SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN = (f'127.0.41.{host}' for host in range(4, 11))
+LIBRARY, RDMACM = (os.path.abspath(path) for path in sys.argv[1:3])
+FULL = '--full' in sys.argv[3:]
+INSTALLED = '/usr/lib/x86_64-linux-gnu/'
+PRIVATE = '@@CAIRN_'  # names that our libraries share
+NET = [127, os.getpid() // 250 % 250 + 1, os.getpid() % 250]  # of this run: others may run beside it
+SERVER, CLIENT = (('{}.{}.{}.' + host).format(*NET) for host in ('2', '3'))
+SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN = (
+    '{}.{}.{}.{}'.format(*NET, host) for host in range(4, 11))
 SECONDS = 60
 
 
@@ -70,6 +75,11 @@ def symbols(path):
     return {row[7] for row in rows if len(row) > 7 and '@' in row[7] and row[6] != 'UND'}
 
 
+def needed(library):
+    out = subprocess.run(['readelf', '-d', library], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r'NEEDED.*\[(.*)\]', out))
+
+
 class DropIn(unittest.TestCase):
     def needs(self, program):
         if shutil.which(program) is None:
@@ -106,14 +116,16 @@ class DropIn(unittest.TestCase):
 
 class Library(DropIn):
     def test_it_exports_what_the_installed_one_does(self):
-        if not os.path.exists(INSTALLED):
-            self.skipTest('libibverbs1 is not installed')
-        self.assertEqual(symbols(LIBRARY), symbols(INSTALLED))
+        for library in (LIBRARY, RDMACM):
+            with self.subTest(library=library):
+                installed = INSTALLED + os.path.basename(library)
+                if not os.path.exists(installed):
+                    self.skipTest(f'{installed} is not installed')
+                self.assertEqual({name for name in symbols(library) if PRIVATE not in name}, symbols(installed))
 
     def test_it_needs_glibc_and_isal_only(self):
-        out = subprocess.run(['readelf', '-d', LIBRARY], capture_output=True, text=True, check=True).stdout
-        needed = set(re.findall(r'NEEDED.*\[(.*)\]', out))
-        self.assertLessEqual(needed, {'libc.so.6', 'ld-linux-x86-64.so.2', 'libisal.so.2', 'libm.so.6'})
+        self.assertLessEqual(needed(LIBRARY), {'libc.so.6', 'ld-linux-x86-64.so.2', 'libisal.so.2', 'libm.so.6'})
+        self.assertLessEqual(needed(RDMACM), {'libc.so.6', 'libibverbs.so.1'})
 
 
 class Devices(DropIn):
@@ -137,7 +149,7 @@ class Devices(DropIn):
         code, out, err = run('ibv_devinfo', '-v')
         self.assertEqual((code, err), (0, ''))
         for wanted in ('hca_id:\tcairn0', 'vendor_id:\t\t\t0xffffff', 'PORT_ACTIVE', 'link_layer:\t\tEthernet',
-                       f'::ffff:{SERVER}, RoCE v2', 'fe80::ca:7fff:fe00:2902, RoCE v2'):
+                       f'::ffff:{SERVER}, RoCE v2', 'fe80::ca:{:x}ff:fe{:02x}:{:x}02, RoCE v2'.format(*NET)):
             self.assertIn(wanted, out)
 
     def test_an_address_that_is_taken_is_named(self):
@@ -286,5 +298,49 @@ class OneAddress(DropIn):
                                   rf'their broker is process {self.one_broker(FOREIGN)}')
 
 
+# Programs over rdma_cm: (name, server, client). {s} is the server's address, {p} a port.
+CONNECTING = (
+    ('rping', 'rping -s -a {s} -p {p} -C 20 -v -V', 'rping -c -a {s} -p {p} -C 20 -v -V'),
+    ('ucmatose', 'ucmatose -b {s} -p {p} -c 5 -C 20 -S 1000', 'ucmatose -s {s} -p {p} -c 5 -C 20 -S 1000'),
+    ('udaddy', 'udaddy -b {s} -c 3 -C 20', 'udaddy -s {s} -c 3 -C 20'),
+    ('rdma_server', 'rdma_server -s {s} -p {p}', 'rdma_client -s {s} -p {p}'),
+)
+CONNECTING_FULL = (
+)
+
+
+class Connecting(DropIn):
+    def awaits(self, address, server):
+        """Until the server has opened its device. It listens a moment later."""
+        wanted = ''.join(f'{int(part):02X}' for part in reversed(address.split('.')))
+        for _ in range(SECONDS * 50):
+            with open('/proc/net/udp', encoding='ascii') as table:
+                if f' {wanted}:12B7 ' in table.read():
+                    time.sleep(0.2)
+                    return
+            if server.poll() is not None:
+                self.fail(server.communicate())
+            time.sleep(0.02)
+        self.fail('the server has not opened its device')
+
+    def connect(self, server_command, client_command):
+        """Both ends are to succeed. Returns what they said."""
+        where = {'s': SERVER, 'p': free_port()}
+        self.needs(server_command.split()[0])
+        with Ended(server_command.format(**where).split(), SERVER) as server:
+            self.awaits(SERVER, server)
+            code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={CLIENT}')
+            self.assertEqual(code, 0, out + err)
+            server_out, server_err = server.communicate(timeout=SECONDS)
+            self.assertEqual(server.returncode, 0, server_out + server_err)
+        return out + err, server_out + server_err
+
+    def test_programs_connect_and_part(self):
+        for name, server, client in CONNECTING_FULL if FULL else CONNECTING:
+            with self.subTest(name=name):
+                self.connect(server, client)
+
+
 if __name__ == '__main__':
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    chosen = [name for name in sys.argv[3:] if name != '--full']
+    unittest.main(argv=[sys.argv[0], *(chosen or ['Connecting'] * FULL)])

@@ -1,0 +1,168 @@
+#include "lib/rdmacm/device.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <random>
+
+#include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/objects.hpp"
+#include "lib/rdmacm/exchange.hpp"
+
+namespace cairn::rdmacm {
+
+namespace {
+
+struct Process {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Device>> devices;
+    std::mutex of_ports;  // taken last
+    PortTable ports;
+    std::minstd_rand chance{std::random_device{}()};
+};
+Process* of_this_process = nullptr;
+
+// A child of fork() has no connections. It forgets its parent's without ending them.
+void forget_process() noexcept {
+    of_this_process = new (std::nothrow) Process;
+}
+
+// Peers of a program that exits are told, as by a kernel that closes its files.
+void end_connections() noexcept {
+    if (of_this_process == nullptr || !of_this_process->mutex.try_lock()) {
+        return;
+    }
+    for (const std::unique_ptr<Device>& each : of_this_process->devices) {
+        const std::lock_guard hold(each->adapter().lock());
+        each->exchange->end_all();
+    }
+    of_this_process->mutex.unlock();
+}
+
+Process& process() {
+    static const bool made = [] {
+        of_this_process = new Process;
+        pthread_atfork(nullptr, nullptr, forget_process);
+        std::atexit(end_connections);
+        return true;
+    }();
+    if (!made || of_this_process == nullptr) {
+        throw std::bad_alloc();
+    }
+    return *of_this_process;
+}
+
+// Needs the lock of the process.
+Device* open_locked(Process& all, const ibverbs::Device& of) {
+    const auto known = std::find_if(all.devices.begin(), all.devices.end(),
+                                    [&of](const std::unique_ptr<Device>& each) { return each->of == &of; });
+    if (known != all.devices.end()) {
+        return known->get();
+    }
+    auto device = std::make_unique<Device>();
+    device->of = &of;
+    device->verbs = ibv_open_device(const_cast<ibverbs::Device*>(&of));
+    if (device->verbs == nullptr) {
+        return nullptr;
+    }
+    device->pd = ibv_alloc_pd(device->verbs);
+    if (device->pd == nullptr) {
+        return nullptr;
+    }
+    Result<std::unique_ptr<Exchange>> exchange = Exchange::open(*device);
+    if (!exchange.ok()) {
+        std::fprintf(stderr, "librdmacm (cairn): %s\n", exchange.error().text().c_str());
+        errno = ENODEV;
+        return nullptr;
+    }
+    device->exchange = std::move(exchange).value();
+    all.devices.push_back(std::move(device));
+    return all.devices.back().get();
+}
+
+}  // namespace
+
+Device::Device() noexcept = default;
+
+// Only of a device that could not be opened: others stay.
+Device::~Device() {
+    if (pd != nullptr) {
+        ibv_dealloc_pd(pd);
+    }
+    if (verbs != nullptr) {
+        ibv_close_device(verbs);
+    }
+}
+
+ibverbs::Adapter& Device::adapter() const noexcept {
+    return ibverbs::adapter_of(verbs);
+}
+
+Device* open_device(const ibverbs::Device& of) {
+    Process& all = process();
+    const std::lock_guard hold(all.mutex);
+    return open_locked(all, of);
+}
+
+Device* device_at(const net::IpAddress& address) {
+    for (const auto& each : ibverbs::all_devices()) {
+        if (each->config.address == address) {
+            return open_device(*each);
+        }
+    }
+    errno = ENODEV;
+    return nullptr;
+}
+
+std::vector<Device*> open_all() {
+    std::vector<Device*> opened;
+    for (const auto& each : ibverbs::all_devices()) {
+        if (Device* const device = open_device(*each)) {
+            opened.push_back(device);
+        }
+    }
+    return opened;
+}
+
+std::vector<Device*> open_devices() {
+    Process& all = process();
+    const std::lock_guard hold(all.mutex);
+    std::vector<Device*> opened;
+    for (const std::unique_ptr<Device>& each : all.devices) {
+        opened.push_back(each.get());
+    }
+    return opened;
+}
+
+ibv_xrcd* xrcd_of(Device& device) {
+    const std::lock_guard hold(process().mutex);
+    if (device.xrcd == nullptr) {
+        ibv_xrcd_init_attr wanted{};
+        wanted.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+        wanted.fd = -1;
+        wanted.oflags = O_CREAT;
+        device.xrcd = ibv_open_xrcd(device.verbs, &wanted);
+    }
+    return device.xrcd;
+}
+
+std::uint16_t claim_port(const PortClaim& wanted) {
+    Process& all = process();
+    const std::lock_guard hold(all.of_ports);
+    return all.ports.claim(wanted, static_cast<std::uint32_t>(all.chance()));
+}
+
+void release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
+    if (of_this_process != nullptr) {
+        const std::lock_guard hold(of_this_process->of_ports);
+        of_this_process->ports.release(space, port, address);
+    }
+}
+
+}  // namespace cairn::rdmacm

@@ -1,0 +1,128 @@
+// An endpoint: what a kernel would keep of an rdma_cm_id. It knows no queue pair but its number.
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "lib/cm/events.hpp"
+#include "lib/rdmacm/device.hpp"
+#include "lib/rdmacm/ends.hpp"
+#include "lib/rdmacm/event.hpp"
+#include "lib/rdmacm/state.hpp"
+
+namespace cairn::rdmacm {
+
+// What rdma_set_option() sets.
+struct Options {
+    std::uint8_t traffic_class = 0;
+    bool shares_port = false;
+    bool v6_only = false;
+    std::optional<std::uint8_t> ack_timeout{};
+};
+
+// A multicast group that an endpoint joined.
+struct Group {
+    Endpoint* endpoint = nullptr;
+    End end{};
+    bool sends_only = false;
+    void* context = nullptr;  // the program's
+    std::uint32_t given = 0;  // events; guarded by the EventLock, as the next
+    std::uint32_t acknowledged = 0;
+};
+
+// A call holds `calls`, and the lock of the adapter if the endpoint is bound to a device. Turns of the worker, which
+// have that lock, come to it by the names of its connection or question.
+struct Endpoint {
+    Endpoint(rdma_port_space of_space, ibv_qp_type of_type, Channel& on) noexcept
+        : space(of_space), type(of_type), channel(&on) {}
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+    ~Endpoint() = default;
+
+    [[nodiscard]] bool is_datagrams() const noexcept { return type == IBV_QPT_UD; }
+
+    const rdma_port_space space;
+    const ibv_qp_type type;
+    std::mutex calls;
+    State state = State::Idle;
+    End local{};
+    End remote{};
+    Device* device = nullptr;  // nullptr: any
+    PortClaim claimed{};       // port 0: none
+    Options options{};
+    std::optional<cm::ConnectionId> connection{};
+    std::optional<cm::DatagramId> question{};      // ours, or that of a peer
+    std::optional<cm::QpParameters> parameters{};  // as soon as the peer's are known
+    Psn receive_psn{};                             // the first that the peer sends
+    std::uint32_t qpn = 0;                         // of the program's queue pair, once it is known
+    std::list<Group> groups;
+
+    // The EventLock guards these.
+    Channel* channel;
+    Id* id = nullptr;  // nullptr: the program has not got the request yet
+    std::uint32_t given = 0;
+    std::uint32_t acknowledged = 0;
+};
+
+// Threads are not cancelled in its scope.
+class NoCancellation {
+public:
+    NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    NoCancellation(const NoCancellation&) = delete;
+    NoCancellation& operator=(const NoCancellation&) = delete;
+    ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+
+private:
+    int before_ = 0;
+};
+
+// Holds what guards an endpoint for a call. Threads are not cancelled meanwhile.
+class Held {
+public:
+    explicit Held(Endpoint& endpoint);
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() = default;
+
+private:
+    const NoCancellation whole_;
+    const std::lock_guard<std::mutex> calls_;
+    std::unique_lock<ibverbs::Lock> adapter_;
+};
+
+// The calls. Each returns an errno value.
+[[nodiscard]] int bind(Endpoint& endpoint, const End& local);
+// The answer is an event.
+[[nodiscard]] int resolve_address(Endpoint& endpoint, const std::optional<End>& local, const End& remote);
+[[nodiscard]] int resolve_route(Endpoint& endpoint);
+[[nodiscard]] int listen(Endpoint& endpoint, int backlog);
+[[nodiscard]] int connect(Endpoint& endpoint, const rdma_conn_param& wanted);
+[[nodiscard]] int accept(Endpoint& endpoint, const rdma_conn_param& wanted);
+// Takes the peer's reply: the connection is there.
+[[nodiscard]] int establish(Endpoint& endpoint);
+[[nodiscard]] int reject(Endpoint& endpoint, std::span<const std::uint8_t> private_data, std::uint8_t reason);
+[[nodiscard]] int disconnect(Endpoint& endpoint);
+[[nodiscard]] int notify(Endpoint& endpoint, ibv_event_type event);
+[[nodiscard]] int set_option(Endpoint& endpoint, int level, int name, std::span<const std::uint8_t> value);
+// Sets the port and address of what is not bound yet. Needs `calls`.
+[[nodiscard]] int take_address(Endpoint& endpoint, const End& local);
+// Writes what a queue pair needs on its way to `wanted.qp_state`.
+[[nodiscard]] int init_attributes(Endpoint& endpoint, ibv_qp_attr& wanted, int& mask);
+// The answer is an event.
+[[nodiscard]] int join(Endpoint& endpoint, const End& group, bool sends_only, void* context);
+// Returns the group that was joined so; nullptr if there is none.
+[[nodiscard]] Group* find_group(Endpoint& endpoint, const End& group);
+// The group is not used any more. Waits until its events were acknowledged. A cancellation point.
+void leave(Endpoint& endpoint, Group& group);
+// Ends the connection, the listener and the groups as their states demand, and gives back the port. The endpoint is
+// told nothing more. What it was not told yet is dropped.
+void end(Endpoint& endpoint) noexcept;
+
+// The way to a host or group, from the endpoint's device.
+[[nodiscard]] ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexcept;
+
+}  // namespace cairn::rdmacm

@@ -1,0 +1,102 @@
+#include "lib/rdmacm/event.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/rdmacm/endpoint.hpp"
+#include "lib/rdmacm/id.hpp"
+
+namespace cairn::rdmacm {
+
+namespace {
+
+template <class Which>
+std::vector<std::unique_ptr<Event>> take_back(Channel& channel, const Which& which) {
+    std::vector<std::unique_ptr<Event>> taken;
+    std::deque<std::unique_ptr<Event>> left;
+    for (std::unique_ptr<Event>& each : channel.waiting) {
+        if (which(*each)) {
+            taken.push_back(std::move(each));
+            channel.count.take_back();
+        } else {
+            left.push_back(std::move(each));
+        }
+    }
+    channel.waiting = std::move(left);
+    return taken;
+}
+
+void add(Channel& channel, std::unique_ptr<Event> event) {
+    channel.waiting.push_back(std::move(event));
+    ++channel.count.not_shown;
+    channel.count.show();
+}
+
+}  // namespace
+
+pthread_mutex_t EventLock::mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t EventLock::acknowledged = PTHREAD_COND_INITIALIZER;
+
+void Event::set_private_data(std::span<const std::uint8_t> bytes) noexcept {
+    const std::size_t size = std::min(bytes.size(), data.size());
+    std::copy_n(bytes.begin(), size, data.begin());
+    param.conn.private_data = size == 0 ? nullptr : data.data();  // at the same place as that of datagrams
+    param.conn.private_data_len = static_cast<std::uint8_t>(size);
+}
+
+void tell(std::unique_ptr<Event> event) {
+    const EventLock hold;
+    Channel& channel = *event->to->channel;
+    add(channel, std::move(event));
+}
+
+std::unique_ptr<Event> take(Channel& channel) {
+    const EventLock hold;
+    if (channel.waiting.empty()) {
+        return nullptr;
+    }
+    Event& first = *channel.waiting.front();
+    first.id = first.to->id;
+    if (first.asked != nullptr) {
+        first.listen_id = first.to->id;
+        first.id = adopt(std::move(first.asked), *first.to->id);
+    }
+    std::unique_ptr<Event> event = std::move(channel.waiting.front());
+    channel.waiting.pop_front();
+    ++event->to->given;
+    if (event->group != nullptr) {
+        ++event->group->given;
+    }
+    return event;
+}
+
+void acknowledge(std::unique_ptr<Event> event) noexcept {
+    EventLock hold;
+    ++event->to->acknowledged;
+    if (event->group != nullptr) {
+        ++event->group->acknowledged;
+    }
+    hold.tell_acknowledged();
+}
+
+std::vector<std::unique_ptr<Event>> forget_events(Endpoint& endpoint) {
+    const EventLock hold;
+    return take_back(*endpoint.channel, [&endpoint](const Event& each) { return each.to == &endpoint; });
+}
+
+std::vector<std::unique_ptr<Event>> forget_events(Group& group) {
+    const EventLock hold;
+    return take_back(*group.endpoint->channel, [&group](const Event& each) { return each.group == &group; });
+}
+
+void migrate(Endpoint& endpoint, Channel& to) {
+    const EventLock hold;
+    std::vector<std::unique_ptr<Event>> moved =
+        take_back(*endpoint.channel, [&endpoint](const Event& each) { return each.to == &endpoint; });
+    endpoint.channel = &to;
+    for (std::unique_ptr<Event>& each : moved) {
+        add(to, std::move(each));
+    }
+}
+
+}  // namespace cairn::rdmacm

@@ -1,0 +1,53 @@
+#include "lib/rdmacm/ports.hpp"
+
+#include <algorithm>
+
+namespace cairn::rdmacm {
+
+// mutants: rdmacm-ports-is-free
+bool PortTable::is_free(const PortClaim& wanted) const noexcept {
+    const auto held = holders_.find({wanted.space, wanted.port});
+    if (held == holders_.end()) {
+        return true;
+    }
+    return std::none_of(held->second.begin(), held->second.end(), [&wanted](const Holder& each) {
+        const bool meet =
+            each.address == wanted.address || each.address.is_unspecified() || wanted.address.is_unspecified();
+        return meet && !(each.shares && wanted.shares);
+    });
+}
+
+// mutants: rdmacm-ports-claim
+std::uint16_t PortTable::claim(const PortClaim& wanted, std::uint32_t chance) {
+    constexpr std::uint32_t kPorts = kLast - kFirst + 1;
+    PortClaim tried = wanted;
+    const std::uint32_t tries = wanted.port == 0 ? kPorts : 1;
+    for (std::uint32_t i = 0; i < tries; ++i) {
+        if (wanted.port == 0) {
+            tried.port = static_cast<std::uint16_t>(kFirst + (chance + i) % kPorts);
+        }
+        if (is_free(tried)) {
+            holders_[{tried.space, tried.port}].push_back({tried.address, tried.shares});
+            return tried.port;
+        }
+    }
+    return 0;
+}
+
+void PortTable::release(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
+    const auto held = holders_.find({space, port});
+    if (held == holders_.end()) {
+        return;
+    }
+    std::vector<Holder>& holders = held->second;
+    const auto found = std::find_if(holders.begin(), holders.end(),
+                                    [&address](const Holder& each) { return each.address == address; });
+    if (found != holders.end()) {
+        holders.erase(found);
+    }
+    if (holders.empty()) {
+        holders_.erase(held);
+    }
+}
+
+}  // namespace cairn::rdmacm

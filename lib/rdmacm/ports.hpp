@@ -1,0 +1,42 @@
+// Which ports are taken, of each port space.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "lib/net/address.hpp"
+
+namespace cairn::rdmacm {
+
+// What a port is asked for.
+struct PortClaim {
+    int space = 0;  // rdma_port_space
+    net::IpAddress address{};
+    std::uint16_t port = 0;  // 0: any that is free
+    bool shares = false;     // with others that share, too (RDMA_OPTION_ID_REUSEADDR)
+};
+
+// Pure: no I/O, no chance of its own.
+class PortTable {
+public:
+    static constexpr std::uint16_t kFirst = 32768;  // those that are given are of [kFirst, kLast]
+    static constexpr std::uint16_t kLast = 60999;
+
+    // Returns the port, which is taken from now on; 0: it is taken already, or all are. A port is taken at one address
+    // or, if the address is unspecified, at all of them. `chance` chooses among free ports.
+    [[nodiscard]] std::uint16_t claim(const PortClaim& wanted, std::uint32_t chance);
+    // Gives back a port that was claimed so. A child of fork() has none of its parent's.
+    void release(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
+
+private:
+    struct Holder {
+        net::IpAddress address{};
+        bool shares = false;
+    };
+    [[nodiscard]] bool is_free(const PortClaim& wanted) const noexcept;
+
+    std::map<std::pair<int, std::uint16_t>, std::vector<Holder>> holders_;
+};
+
+}  // namespace cairn::rdmacm

@@ -1,0 +1,66 @@
+// Ports that are taken and given.
+#include <gtest/gtest.h>
+
+#include "lib/rdmacm/ports.hpp"
+
+namespace cairn::rdmacm {
+namespace {
+
+constexpr int kTcp = 0x0106;
+constexpr int kUdp = 0x0111;
+const net::IpAddress kAny = net::IpAddress::from_v4(0);
+const net::IpAddress kOne = net::IpAddress::from_v4(0x0a000001);
+const net::IpAddress kTwo = net::IpAddress::from_v4(0x0a000002);
+
+TEST(RdmacmPortsTest, APortIsTakenOnceAtAnAddress) {
+    PortTable ports;
+    EXPECT_EQ(ports.claim({kTcp, kOne, 7174, false}, 0), 7174);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 7174, false}, 0), 0);
+    EXPECT_EQ(ports.claim({kTcp, kTwo, 7174, false}, 0), 7174);
+    EXPECT_EQ(ports.claim({kUdp, kOne, 7174, false}, 0), 7174);
+}
+
+TEST(RdmacmPortsTest, AnyAddressMeetsEachAddress) {
+    PortTable ports;
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 5);
+    EXPECT_EQ(ports.claim({kTcp, kAny, 5, false}, 0), 0);
+    EXPECT_EQ(ports.claim({kTcp, kAny, 6, false}, 0), 6);
+    EXPECT_EQ(ports.claim({kTcp, kTwo, 6, false}, 0), 0);
+}
+
+TEST(RdmacmPortsTest, OnlyThoseThatAllShareMayShare) {
+    PortTable ports;
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
+}
+
+TEST(RdmacmPortsTest, WhatIsGivenBackIsFree) {
+    PortTable ports;
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
+    ports.release(kTcp, 5, kOne);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
+    ports.release(kTcp, 5, kOne);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 5);
+    ports.release(kTcp, 5, kTwo);  // nobody's
+    ports.release(kTcp, 6, kOne);
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
+}
+
+TEST(RdmacmPortsTest, AFreePortIsGivenUntilAllAreTaken) {
+    PortTable ports;
+    constexpr std::uint32_t kPorts = PortTable::kLast - PortTable::kFirst + 1;
+    EXPECT_EQ(ports.claim({kTcp, kAny, 0, false}, kPorts - 1), PortTable::kLast);
+    EXPECT_EQ(ports.claim({kTcp, kAny, 0, false}, kPorts - 1), PortTable::kFirst);  // the next one, in a circle
+    for (std::uint32_t i = 2; i < kPorts; ++i) {
+        const std::uint16_t port = ports.claim({kTcp, kAny, 0, false}, 7 * i);
+        ASSERT_GE(port, PortTable::kFirst);
+        ASSERT_LE(port, PortTable::kLast);
+    }
+    EXPECT_EQ(ports.claim({kTcp, kAny, 0, false}, 3), 0);
+    EXPECT_NE(ports.claim({kUdp, kAny, 0, false}, 3), 0);
+}
+
+}  // namespace
+}  // namespace cairn::rdmacm
