@@ -4,6 +4,7 @@
 
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
+#include "lib/ibverbs/memory_faults.hpp"
 #include "lib/ibverbs/objects.hpp"
 #include "lib/ibverbs/translate.hpp"
 
@@ -41,6 +42,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t bytes, std::uint6
     if (bytes != 0 && !on_demand && populate(address, bytes, rights->cover(roce::Right::LocalWrite)) != 0) {
         return fail(EFAULT);
     }
+    catch_memory_faults();
     auto mr = std::make_unique<Mr>();
     Adapter& adapter = adapter_of(pd->context);
     const std::lock_guard hold(adapter.lock());

@@ -4,6 +4,7 @@
 #include "lib/ibverbs/ah.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
+#include "lib/ibverbs/memory_faults.hpp"
 #include "lib/ibverbs/qp.hpp"
 #include "lib/ibverbs/translate.hpp"
 
@@ -130,6 +131,9 @@ using namespace cairn::ibverbs;
 // What the change makes (a NAK, flushed requests) leaves, or is told, before it returns.
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* wanted, int mask) {
     return result_of([&] {
+        if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RTR) {
+            catch_memory_faults();
+        }
         Adapter& adapter = adapter_of(qp->context);
         const std::lock_guard hold(adapter.lock());
         const int reason = modify(Qp::of(qp), *wanted, static_cast<unsigned>(mask), adapter);

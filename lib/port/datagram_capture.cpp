@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/user_memory.hpp"
+
 namespace cairn::port {
 
 namespace {
@@ -115,7 +117,9 @@ void DatagramCapture::Lane::record(Direction direction, const Path& path,
     path.describe_lower_headers(direction, at, static_cast<std::uint16_t>(bytes), ip_id, ecn);
     at += lower;
     for (const auto& piece : pieces) {
-        at = std::copy(piece.begin(), piece.end(), at);
+        // What has vanished since it was sealed is recorded as what stood in the ring.
+        (void)UserMemory::run([piece, at]() noexcept { std::copy(piece.begin(), piece.end(), at); });
+        at += piece.size();
     }
     recorded_.store(begun_, std::memory_order_release);
 }

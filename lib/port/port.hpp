@@ -36,11 +36,17 @@ struct PacketRef {
 
 // A datagram to send. Without a `tail`, the buffer holds all of `packet.len`, and its last four bytes are left for the
 // port's ICRC. With a `tail`, the buffer holds the headers and `tail` the payload with its pad. The port reads the tail
-// in place (can_send_from() was true) or copies it behind the headers.
+// in place (can_send_from() was true) or copies it behind the headers. Should it not be there any more, the packet is
+// spoiled.
 struct TxPacket {
     PacketRef packet;
     std::span<const std::uint8_t> tail{};
 };
+
+// Makes a packet, whose bytes are not what they were to be, one that each peer drops: it has an opcode of nobody.
+inline void spoil(std::uint8_t* bth) noexcept {
+    bth[0] = 0xff;
+}
 
 // Chooses packets whose tails lie in memory that is about to change.
 class TailFilter {

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "lib/base/copy.hpp"
+#include "lib/base/user_memory.hpp"
 #include "lib/roce/engine.hpp"
 
 namespace cairn::roce {
@@ -176,12 +176,14 @@ void Engine::send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept
         sender_.send(buffer, qp.path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
         return;
     }
-    std::uint8_t* at = buffer.data + header_bytes;
-    for (const std::span<std::uint8_t> piece : packet.payload.all()) {
-        copy_bytes(at, piece.data(), piece.size());
-        at += piece.size();
+    if (!gather(packet.payload, buffer.data + header_bytes)) [[unlikely]] {
+        // The packet is lost. The peer, or our own timer, asks for it again, and then the region refuses.
+        counters_.count(EngineCounter::MemoryVanished);
+        memory_.on_vanished(UserMemory::last_fault());
+        sender_.give_back(buffer);
+        return;
     }
-    std::memset(at, 0, port::kIcrcBytes);  // the pad
+    std::memset(buffer.data + header_bytes + packet.payload_bytes, 0, port::kIcrcBytes);  // the pad
     sender_.send(buffer, qp.path, packet.bytes(), {}, now);
 }
 

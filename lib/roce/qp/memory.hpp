@@ -48,7 +48,8 @@ enum class MemoryRefusal : std::uint8_t {
     WrongPd,  // the key is another domain's, or another queue pair's
     NoRight,
     OutOfRange,
-    InUse,  // windows are bound to the region; the window is bound already
+    InUse,     // windows are bound to the region; the window is bound already
+    Vanished,  // the memory is not there any more, though the region is
 };
 
 struct MemoryView {
@@ -113,6 +114,8 @@ public:
     [[nodiscard]] std::optional<std::uint32_t> find_window(Rkey key) const noexcept;
     // Executes an invalidation that was judged and not refused.
     void invalidate(Rkey key) noexcept;
+    // The memory at `address` is not there any more: whatever reaches it is refused from now on.
+    void on_vanished(const std::uint8_t* address) noexcept;
     // Returns a range that covers the sendable memory of all regions that ended since the last call, and what lies
     // between them; mostly none. Called before the owner of that memory can know of the end.
     [[nodiscard]] std::span<const std::uint8_t> take_ended() noexcept { return std::exchange(ended_, {}); }
@@ -136,7 +139,10 @@ private:
         bool bound = false;  // an unbound window has no bytes and no rights
         bool live = false;
         bool sendable = false;
+        bool vanished = false;
 
+        [[nodiscard]] static std::optional<MemoryRefusal> judge_user(const Region* region,
+                                                                     const KeyUser& user) noexcept;
         [[nodiscard]] MemoryView view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept;
     };
     static_assert(sizeof(Region) == 64);  // a cache line
@@ -147,7 +153,6 @@ private:
 
     [[nodiscard]] Rkey make_key(std::uint32_t index, std::uint32_t generation) const noexcept;
     [[nodiscard]] const Region* at(Rkey key) const noexcept;
-    [[nodiscard]] std::optional<MemoryRefusal> judge_user(const Region* region, const KeyUser& user) const noexcept;
     [[nodiscard]] Region* region_at(Rkey key) noexcept;
     [[nodiscard]] std::optional<MemoryRefusal> judge_binding(const WindowBinding& binding, const Region& window,
                                                              const KeyUser& user) const noexcept;

@@ -137,7 +137,16 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     region.data = request.memory.data();
     region.rights = request.rights;
     region.sendable = request.sendable;
+    region.vanished = false;
     return region.key;
+}
+
+// mutants: qp-memory-table-on-vanished
+void MemoryTable::on_vanished(const std::uint8_t* address) noexcept {
+    for (Region& each : regions_) {
+        const bool within = each.live && each.data <= address && address < each.data + each.bytes;
+        each.vanished = each.vanished || within;
+    }
 }
 
 // mutants: qp-memory-table-reregister-region
@@ -166,6 +175,7 @@ Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change
     region->data = request.memory.data();
     region->rights = request.rights;
     region->sendable = request.sendable;
+    region->vanished = region->vanished && !change.translation;
     return region->key;
 }
 

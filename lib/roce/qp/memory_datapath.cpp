@@ -19,6 +19,9 @@ MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::
     if (!rights.cover(wanted)) {
         return {MemoryRefusal::NoRight};
     }
+    if (vanished) [[unlikely]] {
+        return {MemoryRefusal::Vanished};
+    }
     // Differences only: address + count may wrap.
     if (address < base || count > bytes || address - base > bytes - count) {
         return {MemoryRefusal::OutOfRange};
@@ -37,7 +40,7 @@ MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t addre
 }
 
 // mutants: qp-memory-table-judge-user
-std::optional<MemoryRefusal> MemoryTable::judge_user(const Region* region, const KeyUser& user) const noexcept {
+std::optional<MemoryRefusal> MemoryTable::Region::judge_user(const Region* region, const KeyUser& user) noexcept {
     if (region == nullptr) {
         return MemoryRefusal::UnknownKey;
     }
@@ -49,7 +52,7 @@ MemoryView MemoryTable::find_remote(Rkey key, const KeyUser& user, Rights wanted
                                     std::uint64_t bytes) const noexcept {
     CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
-    const std::optional<MemoryRefusal> refusal = judge_user(region, user);
+    const std::optional<MemoryRefusal> refusal = Region::judge_user(region, user);
     return refusal ? MemoryView{refusal} : region->view(wanted, address, bytes);
 }
 
@@ -57,7 +60,7 @@ std::optional<std::span<std::uint8_t>> MemoryTable::find_whole(Rkey key, const K
                                                                Rights wanted) const noexcept {
     CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
-    if (judge_user(region, user) || !region->rights.cover(wanted)) {
+    if (Region::judge_user(region, user) || !region->rights.cover(wanted)) {
         return std::nullopt;
     }
     return std::span(region->data, region->bytes);

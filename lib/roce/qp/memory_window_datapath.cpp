@@ -37,6 +37,7 @@ void MemoryTable::unbind(Region& window) noexcept {
         --regions_[window.bound_to].windows;
     }
     window.bound = false;
+    window.vanished = false;
     window.bytes = 0;
     window.rights = {};
     window.qpn = {};

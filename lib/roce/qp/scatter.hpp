@@ -31,9 +31,12 @@ struct MemoryAccess {
 [[nodiscard]] bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset,
                                std::uint64_t bytes, Pieces& out) noexcept;
 
-// Copies `from` into memory that another thread may watch: a thread that sees the last word sees all of it.
-void place(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept;
+// Copies `from` into memory that another thread may watch: a thread that sees the last word sees all of it. False: the
+// memory, or some of it, is not there any more (UserMemory).
+[[nodiscard]] bool place(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept;
 // The same into pieces, whose lengths add up to that of `from` (asserted).
-void place(const Pieces& to, std::span<const std::uint8_t> from) noexcept;
+[[nodiscard]] bool place(const Pieces& to, std::span<const std::uint8_t> from) noexcept;
+// Copies all pieces to `to`. False: likewise.
+[[nodiscard]] bool gather(const Pieces& from, std::uint8_t* to) noexcept;
 
 }  // namespace cairn::roce

@@ -6,6 +6,7 @@
 
 #include "lib/base/assert.hpp"
 #include "lib/base/copy.hpp"
+#include "lib/base/user_memory.hpp"
 
 namespace cairn::roce {
 
@@ -67,19 +68,34 @@ bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uin
     return bytes == 0;
 }
 
-void place(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
-    constexpr std::size_t kWord = sizeof(std::uint64_t);
-    const std::size_t before = from.empty() ? 0 : (from.size() - 1) / kWord * kWord;
-    copy_bytes(to, from.data(), before);
-    place_last(to + before, from.subspan(before));
+bool place(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
+    return UserMemory::run([to, from]() noexcept {
+        constexpr std::size_t kWord = sizeof(std::uint64_t);
+        const std::size_t before = from.empty() ? 0 : (from.size() - 1) / kWord * kWord;
+        copy_bytes(to, from.data(), before);
+        place_last(to + before, from.subspan(before));
+    });
 }
 
-void place(const Pieces& to, std::span<const std::uint8_t> from) noexcept {
+bool place(const Pieces& to, std::span<const std::uint8_t> from) noexcept {
     for (const std::span<std::uint8_t> piece : to.all()) {
-        place(piece.data(), from.first(piece.size()));
+        if (!place(piece.data(), from.first(piece.size()))) {
+            return false;
+        }
         from = from.subspan(piece.size());
     }
     CAIRN_ASSERT(from.empty());
+    return true;
+}
+
+bool gather(const Pieces& from, std::uint8_t* to) noexcept {
+    return UserMemory::run([&from, to]() noexcept {
+        std::uint8_t* at = to;
+        for (const std::span<std::uint8_t> piece : from.all()) {
+            copy_bytes(at, piece.data(), piece.size());
+            at += piece.size();
+        }
+    });
 }
 
 }  // namespace cairn::roce

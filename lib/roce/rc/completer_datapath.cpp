@@ -147,8 +147,7 @@ CompletionStatus Completer::take_data(const wire::Packet& packet, const SendWqe&
                      data.size(), pieces)) {
         return CompletionStatus::LocalProtection;
     }
-    place(pieces, data);
-    return CompletionStatus::Success;
+    return place(pieces, data) ? CompletionStatus::Success : CompletionStatus::LocalProtection;
 }
 
 bool Completer::complete_one(CompletionStatus status) noexcept {

@@ -141,18 +141,19 @@ private:
 
     [[nodiscard]] bool place_payload(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool execute_send(const wire::Packet& packet) noexcept;
-    void execute_write(const wire::Packet& packet, std::uint8_t* place) noexcept;
+    // False: the memory is not there any more.
+    [[nodiscard]] bool execute_write(const wire::Packet& packet, std::uint8_t* place) noexcept;
     void execute_read(const wire::Packet& packet) noexcept;
-    void execute_atomic(const wire::Packet& packet) noexcept;
-    void execute_atomic_write(const wire::Packet& packet) noexcept;
+    [[nodiscard]] bool execute_atomic(const wire::Packet& packet) noexcept;
+    [[nodiscard]] bool execute_atomic_write(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool execute_flush(const wire::Packet& packet) noexcept;
-    // What has an answer of its own. False: it failed, and there is none.
-    [[nodiscard]] bool execute_answered(const wire::Packet& packet) noexcept;
+    // What has an answer of its own. Anything but Execute: it failed, and there is none.
+    [[nodiscard]] RequestVerdict execute_answered(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
 
     [[nodiscard]] bool emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;
-    [[nodiscard]] bool emit_read(OutPacket& out, SavedAnswer& saved) noexcept;
+    [[nodiscard]] std::optional<MemoryRefusal> emit_read(OutPacket& out, SavedAnswer& saved) noexcept;
     void emit_map(OutPacket& out) noexcept;
     void emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept;
     [[nodiscard]] wire::Bth bth(Psn psn) const noexcept;

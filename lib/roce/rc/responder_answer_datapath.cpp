@@ -53,8 +53,8 @@ bool Responder::poll_response(OutPacket& out) noexcept {
 bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     const bool is_atomic = saved.operation == Operation::CompareSwap || saved.operation == Operation::FetchAdd;
     if (!is_atomic) {
-        if (!emit_read(out, saved)) {
-            if (saved.state == SavedAnswer::State::DueAgain) {
+        if (const std::optional<MemoryRefusal> refusal = emit_read(out, saved)) {
+            if (saved.state == SavedAnswer::State::DueAgain && *refusal != MemoryRefusal::Vanished) {
                 counters_.count(RcCounter::DuplicateUnknown);
                 answers_.note_sent(saved);
                 return false;
@@ -84,9 +84,9 @@ bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     return true;
 }
 
-// False: the region or the right is not what it was when the READ came.
+// Refused if the region or the right is not what it was when the READ came.
 // mutants: rc-responder-emit-read
-bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
+std::optional<MemoryRefusal> Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     const std::uint32_t offset = saved.offset_of(saved.next, attributes_->path_mtu_bytes);
     const std::uint32_t bytes = std::min(attributes_->path_mtu_bytes, saved.end - offset);
     out.payload.count = 0;
@@ -95,7 +95,7 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
         const MemoryView view =
             memory_.find_remote(saved.rkey, {saved.pd, qpn_}, Right::RemoteRead, saved.address + offset, bytes);
         if (view.refusal || !attributes_->access.cover(Right::RemoteRead)) {
-            return false;
+            return view.refusal.value_or(MemoryRefusal::NoRight);
         }
         out.payload.at[out.payload.count++] = {view.data, bytes};
         out.payload.sendable = view.sendable && copied_answers_ == 0;
@@ -103,7 +103,7 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     }
     const Operation operation = response_operation(saved.next == saved.from, saved.next == saved.until);
     write_headers(out, bth(saved.next), service_, operation, wire::Aeth{kNoFlowControl, saved.msn});
-    return true;
+    return std::nullopt;
 }
 
 void Responder::emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept {

@@ -157,10 +157,13 @@ std::optional<ResponderStop> Responder::act(const wire::Packet& packet, std::uin
         reply_.kind = Reply::None;  // what it asked for is here
     }
     if (kind == MessageKind::None) {
-        return execute_answered(packet) ? std::nullopt : refuse(RequestVerdict::FlushFailed);
+        const RequestVerdict verdict = execute_answered(packet);
+        return verdict == RequestVerdict::Execute ? std::nullopt : refuse(verdict);
     }
     if (kind == MessageKind::Write) {
-        execute_write(packet, place);
+        if (!execute_write(packet, place)) {
+            return refuse(RequestVerdict::RemoteAccess);
+        }
     } else if (!execute_send(packet)) {
         return refuse(RequestVerdict::RemoteOperational);
     }

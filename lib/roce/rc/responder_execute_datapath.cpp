@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "lib/base/user_memory.hpp"
 #include "lib/roce/rc/responder.hpp"
 
 namespace cairn::roce::rc {
@@ -31,8 +32,7 @@ bool Responder::place_payload(const wire::Packet& packet) noexcept {
                      payload.size(), pieces)) {
         return false;
     }
-    place(pieces, payload);
-    return true;
+    return place(pieces, payload);
 }
 
 bool Responder::execute_send(const wire::Packet& packet) noexcept {
@@ -48,7 +48,7 @@ bool Responder::execute_send(const wire::Packet& packet) noexcept {
 }
 
 // `to` was judged.
-void Responder::execute_write(const wire::Packet& packet, std::uint8_t* to) noexcept {
+bool Responder::execute_write(const wire::Packet& packet, std::uint8_t* to) noexcept {
     if (packet.traits().starts_message()) {
         const auto& reth = packet.get<wire::Reth>();
         // Field by field: looked at again at once, and a whole written piece by piece would not be forwarded.
@@ -61,9 +61,12 @@ void Responder::execute_write(const wire::Packet& packet, std::uint8_t* to) noex
     const std::span<const std::uint8_t> payload = packet.payload();
     if (!payload.empty()) {
         CAIRN_ASSERT(to != nullptr);
-        place(to, payload);
+        if (!place(to, payload)) {
+            return false;
+        }
     }
     message_.done_bytes += payload.size();
+    return true;
 }
 
 // mutants: rc-responder-complete-message
@@ -132,28 +135,42 @@ void Responder::execute_read(const wire::Packet& packet) noexcept {
 }
 
 // mutants: rc-responder-execute-atomic
-void Responder::execute_atomic(const wire::Packet& packet) noexcept {
+bool Responder::execute_atomic(const wire::Packet& packet) noexcept {
     const auto& atomic = packet.get<wire::AtomicEth>();
     const MemoryView view =
         memory_.find_remote(atomic.rkey, key_user(), Right::RemoteAtomic, atomic.address, kAtomicBytes);
     CAIRN_ASSERT(!view.refusal);  // judged
+    std::uint64_t original = 0;
+    const auto execute = [&]() noexcept {
+        original = apply(*reinterpret_cast<std::uint64_t*>(view.data), atomic, packet.traits().operation);
+    };
+    if (!UserMemory::run(execute)) {
+        return false;
+    }
     SavedAnswer& saved = save(packet, 1);
     saved.rkey = atomic.rkey;
     saved.address = atomic.address;
-    saved.original = apply(*reinterpret_cast<std::uint64_t*>(view.data), atomic, saved.operation);
+    saved.original = original;
+    return true;
 }
 
 // Whole like an atomic, and seen after all that was written before it.
-void Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
+bool Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
     const auto& reth = packet.get<wire::Reth>();
     const MemoryView view = memory_.find_remote(reth.rkey, key_user(), Right::RemoteWrite, reth.address, kAtomicBytes);
     CAIRN_ASSERT(!view.refusal);  // judged
+    std::uint64_t value = 0;
+    std::memcpy(&value, packet.payload().data(), sizeof(value));  // as it stood in the peer's memory
+    const auto execute = [&]() noexcept {
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(view.data)).store(value, std::memory_order_release);
+    };
+    if (!UserMemory::run(execute)) {
+        return false;
+    }
     SavedAnswer& saved = save(packet, 1);
     saved.rkey = reth.rkey;
     saved.address = reth.address;
-    std::uint64_t value = 0;
-    std::memcpy(&value, packet.payload().data(), sizeof(value));  // as it stood in the peer's memory
-    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(view.data)).store(value, std::memory_order_release);
+    return true;
 }
 
 // mutants: rc-responder-execute-flush
@@ -178,19 +195,17 @@ bool Responder::execute_flush(const wire::Packet& packet) noexcept {
     return true;
 }
 
-bool Responder::execute_answered(const wire::Packet& packet) noexcept {
+RequestVerdict Responder::execute_answered(const wire::Packet& packet) noexcept {
     const Operation operation = packet.traits().operation;
     if (operation == Operation::Flush) {
-        return execute_flush(packet);
+        return execute_flush(packet) ? RequestVerdict::Execute : RequestVerdict::FlushFailed;
     }
     if (operation == Operation::ReadRequest) {
         execute_read(packet);
-    } else if (operation == Operation::AtomicWrite) {
-        execute_atomic_write(packet);
-    } else {
-        execute_atomic(packet);
+        return RequestVerdict::Execute;
     }
-    return true;
+    const bool done = operation == Operation::AtomicWrite ? execute_atomic_write(packet) : execute_atomic(packet);
+    return done ? RequestVerdict::Execute : RequestVerdict::RemoteAccess;
 }
 
 }  // namespace cairn::roce::rc

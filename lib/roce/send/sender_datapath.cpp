@@ -5,6 +5,7 @@
 #include <span>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/user_memory.hpp"
 
 namespace cairn::roce {
 
@@ -136,7 +137,11 @@ void Sender::copy_tails(const port::TailFilter& which) noexcept {
             continue;
         }
         CAIRN_ASSERT(packet.len + queued.tail.size() <= packet.room);
-        std::memcpy(packet.data + packet.len - port::kIcrcBytes, queued.tail.data(), queued.tail.size());
+        std::uint8_t* const to = packet.data + packet.len - port::kIcrcBytes;
+        const auto copy = [to, tail = queued.tail]() noexcept { std::memcpy(to, tail.data(), tail.size()); };
+        if (!UserMemory::run(copy)) [[unlikely]] {
+            port::spoil(packet.data);
+        }
         packet.len = static_cast<std::uint16_t>(packet.len + queued.tail.size());
         queued.tail = {};
     }

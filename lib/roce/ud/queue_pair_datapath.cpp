@@ -92,7 +92,7 @@ bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
     return false;
 }
 
-// Returns its bytes; 0: an SGE is not allowed.
+// Returns its bytes; 0: an SGE is not allowed, or its memory not there any more.
 std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer) noexcept {
     Pieces payload;
     if (wqe.flags.is_inline) {
@@ -113,10 +113,10 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
         std::memcpy(at, &immediate, sizeof(immediate));
         at += sizeof(immediate);
     }
-    for (const std::span<std::uint8_t> piece : payload.all()) {
-        copy_bytes(at, piece.data(), piece.size());
-        at += piece.size();
+    if (!gather(payload, at)) {
+        return 0;
     }
+    at += wqe.bytes;
     const std::uint32_t pad = wire::pad_for(wqe.bytes);
     std::memset(at, 0, pad);
     return static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
@@ -193,9 +193,7 @@ bool UdQueuePair::place_datagram(const UdDatagram& datagram, std::span<const Sge
         !find_pieces(access, sges, kGrhBytes, datagram.payload_bytes, rest)) {
         return false;
     }
-    place(front, grh_of(*datagram.packet));
-    place(rest, {datagram.payload, datagram.payload_bytes});
-    return true;
+    return place(front, grh_of(*datagram.packet)) && place(rest, {datagram.payload, datagram.payload_bytes});
 }
 
 void UdQueuePair::fail(QpEvent why) noexcept {

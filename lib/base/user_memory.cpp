@@ -1,0 +1,42 @@
+#include "lib/base/user_memory.hpp"
+
+namespace cairn {
+
+namespace {
+
+// Reached without a call, since a handler reads them; they are few bytes, for which the loader keeps room.
+[[gnu::tls_model("initial-exec")]] constinit thread_local void** way_back = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local const void* last = nullptr;
+
+}  // namespace
+
+constinit std::atomic<bool> UserMemory::expected_{false};
+
+// The compiler's own setjmp saves three words and no signal mask.
+[[gnu::noinline]] bool UserMemory::run_guarded(void (*access)(const void*), const void* it) noexcept {
+    void* back[5];
+    if (__builtin_setjmp(back) != 0) {
+        return false;
+    }
+    way_back = back;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    access(it);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    way_back = nullptr;
+    return true;
+}
+
+[[gnu::noinline]] void UserMemory::on_fault(const void* address) noexcept {
+    if (way_back != nullptr) {
+        void** const to = way_back;
+        way_back = nullptr;
+        last = address;
+        __builtin_longjmp(to, 1);
+    }
+}
+
+const std::uint8_t* UserMemory::last_fault() noexcept {
+    return static_cast<const std::uint8_t*>(last);
+}
+
+}  // namespace cairn

@@ -1,0 +1,86 @@
+// Faults of the engine's access to memory that vanished are caught; all others are the program's, as ever.
+#include "lib/ibverbs/memory_faults.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csetjmp>
+#include <csignal>
+#include <cstring>
+
+#include "tests/support/fault_handler.hpp"
+
+namespace cairn::ibverbs {
+namespace {
+
+sigjmp_buf back;
+int seen = 0;
+struct sigaction before {};
+
+void touch(const std::uint8_t* at) {
+    [[maybe_unused]] const std::uint8_t byte = *static_cast<const volatile std::uint8_t*>(at);
+}
+
+class MemoryFaultsTest : public testing::Test {
+protected:
+    void SetUp() override {
+        seen = 0;
+        pages.vanish();
+    }
+    void TearDown() override { signal(SIGSEGV, SIG_DFL); }
+    static void install(void (*handler)(int, siginfo_t*, void*)) {
+        struct sigaction programs {};
+        programs.sa_sigaction = handler;
+        programs.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &programs, &before);
+    }
+    static void jump_back(int, siginfo_t*, void*) {
+        ++seen;
+        siglongjmp(back, 1);
+    }
+    [[nodiscard]] bool engine_access() const {
+        std::uint8_t byte = 0;
+        return UserMemory::run([this, &byte]() noexcept { std::memcpy(&byte, pages.all().data(), 1); });
+    }
+
+    test::Pages pages{4096};
+};
+
+TEST_F(MemoryFaultsTest, TheEnginesFaultsAreCaughtAndTheProgramsGoToItsHandler) {
+    install(jump_back);
+    catch_memory_faults();
+    EXPECT_FALSE(engine_access());
+    EXPECT_EQ(seen, 0);
+    if (sigsetjmp(back, 1) == 0) {
+        touch(pages.all().data());
+        FAIL();
+    }
+    EXPECT_EQ(seen, 1);
+    EXPECT_FALSE(engine_access());
+}
+
+TEST_F(MemoryFaultsTest, AHandlerThatCameLaterIsPutBehindOurs) {
+    catch_memory_faults();
+    install(jump_back);
+    catch_memory_faults();
+    EXPECT_FALSE(engine_access());
+    EXPECT_EQ(seen, 0);
+}
+
+using MemoryFaultsDeathTest = MemoryFaultsTest;
+
+TEST_F(MemoryFaultsDeathTest, WithoutAHandlerAFaultEndsTheProgramAsEver) {
+    signal(SIGSEGV, SIG_DFL);
+    catch_memory_faults();
+    EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
+}
+
+// Such a handler was set behind ours and keeps what stood there before it: ours.
+TEST_F(MemoryFaultsDeathTest, HandlersThatPassOnToEachOtherEnd) {
+    catch_memory_faults();
+    install([](int number, siginfo_t* info, void* context) { before.sa_sigaction(number, info, context); });
+    catch_memory_faults();
+    EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace cairn::ibverbs
