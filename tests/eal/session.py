@@ -56,9 +56,12 @@ class Session:
 
     def close(self):
         for process in self.running:
+            ended_itself = process.poll() is not None and not process.stderr.closed  # and nobody has heard of it
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+            said = process.communicate()
+            if ended_itself:
+                print(f'{process.args} had ended: exit code {process.returncode}: {said[1]}')
         shutil.rmtree(self.work, ignore_errors=True)
 
     def memif(self, role, extra=''):
@@ -80,13 +83,7 @@ class Session:
         if os.path.exists(self.socket):
             os.remove(self.socket)
         process = self.start([self.memif('server', extra), *devices], own, **options)
-        for _ in range(200):
-            if listens(self.socket) or process.poll() is not None:
-                break
-            time.sleep(0.05)
-        if process.poll() is not None:
-            expect(False, f'the server ended: {process.stderr.read()}')
-        return process
+        return await_server(process, lambda: listens(self.socket))
 
     def testpmd(self, mode, *own, **options):
         return self.listen(['--forward-mode', mode, '--ip', '10.77.0.1', *own],
@@ -131,6 +128,17 @@ def result_of(process, timeout=40):
     out, err = process.communicate(timeout=timeout)
     expect(process.returncode == 0, f'exit code {process.returncode}: {err}')
     return json.loads(out.strip().splitlines()[-1])
+
+
+def await_server(process, is_there, patience_s=60):
+    """Returns the process once it serves. What it says at its start fits the pipe."""
+    until = time.monotonic() + patience_s
+    while not is_there() and process.poll() is None:
+        expect(time.monotonic() < until, f'{process.args} does not serve after {patience_s} s')
+        time.sleep(0.05)
+    if process.poll() is not None:
+        expect(False, f'{process.args} ended: {process.stderr.read()}')
+    return process
 
 
 def await_start(process):

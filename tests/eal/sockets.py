@@ -3,9 +3,8 @@ import os
 import socket
 import subprocess
 import sys
-import time
 
-from session import expect, machine, on_cpus
+from session import await_server, machine, on_cpus
 
 SERVER, CLIENT = machine.loopback(1), machine.loopback(2)
 
@@ -26,12 +25,7 @@ def is_bound(address):
 
 
 def await_socket(process, address):
-    for _ in range(200):
-        if is_bound(address) or process.poll() is not None:
-            break
-        time.sleep(0.05)
-    expect(process.poll() is None, f'the process ended: {process.stderr.read() if process.poll() else ""}')
-    return process
+    return await_server(process, lambda: is_bound(address))
 
 
 def listen(session, *own, address=SERVER, **options):

@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'eal'))
 
-from session import end, expect, listens, machine, result_of, run_case, skip  # noqa: E402
+from session import await_server, end, expect, listens, machine, result_of, run_case, skip  # noqa: E402
 from sockets import await_socket, start  # noqa: E402
 
 LEAST_SHARE = 0.7
@@ -71,11 +71,7 @@ class Memif:
                                      program=path)
         relay = self.session.start([self.device(0, 'client', self.session.socket),
                                     self.device(1, 'server', self.outside)], self.relay, lcores='1', program=RELAY)
-        for _ in range(200):
-            if listens(self.outside) or relay.poll() is not None:
-                break
-            time.sleep(0.05)
-        expect(relay.poll() is None, 'the relay ended')
+        await_server(relay, lambda: listens(self.outside))
         return server
 
     def client(self, program, address, *own):
