@@ -24,7 +24,15 @@ bool Generator::run_turn(Instant now) noexcept {
     }
     port_.on_timeout(now);
     const bool received = receive(now);
+    linger(now, received);
     return (path_ != nullptr && path_->resolved() && send_due(now)) || received;
+}
+
+// A machine that stood still did so for those who answer, too: that is no time in which they did not.
+// mutants: pmd-generator-linger
+void Generator::linger(Instant now, bool received) noexcept {
+    lingered_ = received || !all_sent() ? Duration{} : lingered_ + std::min(now - last_turn_, kLongestWait);
+    last_turn_ = now;
 }
 
 bool Generator::send_due(Instant now) noexcept {
@@ -64,7 +72,7 @@ bool Generator::finished(Instant now) const noexcept {
     if (!neighbour_answered()) {
         return path_ != nullptr && now - opened_ >= config_.give_up;
     }
-    return all_sent() && now - last_sent_ >= config_.linger;
+    return all_sent() && lingered_ >= config_.linger;
 }
 
 void Generator::wait(Instant now) noexcept {

@@ -36,7 +36,7 @@ struct GeneratorConfig {
     port::PathKey path{};
     double rate_pps = 1000;
     std::uint64_t count = 0;              // packets; 0: until stopped
-    Duration linger = milliseconds(500);  // wait for answers after the last packet
+    Duration linger = milliseconds(500);  // turns without an answer after the last packet
     Duration give_up = seconds(5);        // wait for a neighbour that does not answer
 };
 
@@ -62,6 +62,7 @@ private:
     [[nodiscard]] bool send_due(Instant now) noexcept;
     [[nodiscard]] bool receive(Instant now) noexcept;
 
+    void linger(Instant now, bool received) noexcept;
     [[nodiscard]] bool all_sent() const noexcept { return config_.count != 0 && serial_ == config_.count; }
 
     static constexpr std::size_t kBurst = 64;
@@ -72,6 +73,8 @@ private:
     Instant opened_{};
     Instant first_sent_{};
     Instant last_sent_{};
+    Instant last_turn_{};
+    Duration lingered_{};
     std::uint64_t serial_ = 0;
     std::array<port::PacketRef, kBurst> burst_{};
     telemetry::CounterSet<GeneratorCounter> counters_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "tests/support/wire_port.hpp"
@@ -58,6 +59,60 @@ TEST(Generator, StrangersDoNotLeadTheStreamElsewhere) {
     EXPECT_EQ(generator.counters().of(GeneratorCounter::Returned), kStrangers);
     EXPECT_GT(generator.counters().of(GeneratorCounter::Sent), kStrangers);
     EXPECT_EQ(emitter.destinations, std::set{destination});
+}
+
+class GeneratorEnd : public testing::Test {
+protected:
+    GeneratorEnd() {
+        port.join(stranger);
+        stranger.join(port);
+        config.path = {port.local_address(), stranger.local_address(), 49152, 0};
+        config.rate_pps = 1e6;
+        config.count = 1;
+        config.linger = milliseconds(100);
+        generator.emplace(config, port, emitter);
+        turn();
+        EXPECT_TRUE(port.open_path(config.path, now)->resolve({{2, 0, 0, 0, 0, 1}}, {{2, 0, 0, 0, 0, 3}}));
+        turn();
+        EXPECT_EQ(generator->counters().of(GeneratorCounter::Sent), 1U);
+    }
+    void turn() { (void)generator->run_turn(now); }
+    // Turns as they are when nothing comes, one each 10 ms.
+    void pass(Duration span) {
+        for (const Instant end = now + span; now < end;) {
+            now = now + milliseconds(10);
+            turn();
+        }
+    }
+    [[nodiscard]] bool is_finished() const { return generator->finished(now); }
+
+    WirePort port{"10.0.0.1", 64};
+    WirePort stranger{"10.0.0.3", 64};
+    NotedEmitter emitter;
+    GeneratorConfig config;
+    Instant now{};
+    std::optional<Generator> generator;
+};
+
+TEST_F(GeneratorEnd, ItWaitsForAnswersBehindThePacketsAndTheAnswers) {
+    pass(milliseconds(90));
+    EXPECT_FALSE(is_finished());
+    send_as(stranger, stranger.local_address(), port.local_address());
+    pass(milliseconds(100));
+    EXPECT_FALSE(is_finished());
+    EXPECT_EQ(generator->counters().of(GeneratorCounter::Returned), 1U);
+    pass(milliseconds(10));
+    EXPECT_TRUE(is_finished());
+}
+
+TEST_F(GeneratorEnd, AMachineThatStandsStillIsNoLackOfAnswers) {
+    now = now + seconds(5);
+    turn();
+    EXPECT_FALSE(is_finished());
+    pass(milliseconds(80));
+    EXPECT_FALSE(is_finished());
+    pass(milliseconds(10));
+    EXPECT_TRUE(is_finished());
 }
 
 }  // namespace
