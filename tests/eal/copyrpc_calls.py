@@ -50,7 +50,7 @@ def memif_clients(session):
         expect(busy['failed'] == 0 and busy['checked'] > 10000, f'no calls: {busy}')
         few = result_of(session.client(*clients, '--active', '10', '--think', '10000'))
         # 10 clients with 4 calls in a little more than 10 ms each.
-        expect(few['failed'] == 0 and 0.0005 < few['rate_mops'] <= 0.0042, f'{few}')
+        expect(few['failed'] == 0 and few['checked'] > 500 and few['rate_mops'] <= 0.0042, f'{few}')
         due = result_of(session.client(*clients, '--active', '50', '--rate', '20000'))
         expect(due['failed'] == 0 and due['offered_mops'] == 0.02, f'{due}')
         # 5000 batches in a second, by a Poisson process. A machine that stood still leaves some that did not begin, or

@@ -88,7 +88,8 @@ def unreliable(ports):
         for size in ('8', '10001'):
             result = result_of(ports.client('--transport', 'uc', '--path-mtu', '4096', '--size', size, '--depth', '4',
                                               '-n', '500', *own))
-            expect(result['transport'] == 'uc' and result['operations'] == 500, f'{own} {size}: {result}')
+            least = 450 if 'lat' in own else 500  # one that a busy machine loses has no answer
+            expect(result['transport'] == 'uc' and least <= result['operations'] <= 500, f'{own} {size}: {result}')
             expect(0 < result['arrived'] <= result['sent'], f'{own} {size}: {result}')
             expect('--check' not in own or result['op'] == 'send' and result['test'] == 'bw' or result['checked'] > 10,
                    f'{own} {size}: {result}')
