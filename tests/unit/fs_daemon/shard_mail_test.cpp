@@ -191,6 +191,20 @@ TEST_F(ShardMailTest, WhatHasNoRoomWaitsInOrderAndIsNoReasonToTurn) {
     EXPECT_FALSE(zero.mail.is_held_up() || zero.mail.has_work());
 }
 
+TEST_F(ShardMailTest, AMessageDoesNotOvertakeThoseThatWait) {
+    for (int i = 0; i != 100; ++i) {
+        zero.send(1);
+    }
+    one.turn();  // there is room again, of which those that wait do not know yet
+    zero.send(1);
+    for (int i = 0; i != 10; ++i) {
+        zero.turn();
+        one.turn();
+    }
+    EXPECT_EQ(one.got[0], 101U);
+    EXPECT_TRUE(one.in_order);
+}
+
 TEST_F(ShardMailTest, TwoShardsWhoseRingsAreFullBothGoOn) {
     for (int i = 0; i != 1000; ++i) {
         zero.send(1);
