@@ -1,4 +1,6 @@
 // Chunks that clients have left beyond files' ends.
+#include <cerrno>
+
 #include "fs/message/peers.hpp"
 #include "fs/shard/sweeper.hpp"
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
@@ -78,6 +80,20 @@ TEST_F(ClusterSweep, WhatIsOpenAtOneRoundGoesInALaterOne) {
     cluster.pass(Sweeper::kEvery + seconds(2));
     EXPECT_TRUE(has_chunk());
     EXPECT_EQ(cluster.ask<EmptyAnswer>(bob, cluster.home_of(file), CloseRequest{file}).error, 0);
+    cluster.pass(Sweeper::kEvery + seconds(2));
+    EXPECT_FALSE(has_chunk());
+    check_cluster(cluster);
+}
+
+// A write was under way for so long that its file is no more.
+TEST_F(ClusterSweep, ChunksOfAFileThatIsGoneGo) {
+    EXPECT_EQ(cluster.ask<EmptyAnswer>(alice_all, cluster.home_of(file), CloseRequest{file}).error, 0);
+    EXPECT_EQ(remove(kRoot, name), 0);
+    cluster.pass(seconds(20));
+    EXPECT_EQ(cluster.ask<AttributesAnswer>(root, cluster.home_of(file), StatRequest{file}).error, ESTALE);
+    put(alice_all, grant, 'a');
+    EXPECT_TRUE(has_chunk());
+    cluster.forget(alice_all);
     cluster.pass(Sweeper::kEvery + seconds(2));
     EXPECT_FALSE(has_chunk());
     check_cluster(cluster);
