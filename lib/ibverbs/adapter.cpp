@@ -1,31 +1,22 @@
 #include "lib/ibverbs/adapter.hpp"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <system_error>
 #include <utility>
 
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
+#include "lib/ibverbs/clock.hpp"
 
 namespace cairn::ibverbs {
 
 namespace {
-
-Instant read_clock() noexcept {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
-}
 
 // The program's signals are for its own threads.
 class NoSignals {
@@ -45,14 +36,8 @@ private:
 
 using Owed = roce::Engine::Owed;
 
-constexpr int kMostGuardTurns = 64;             // in a row, with the lock held
-constexpr int kMostFlushTurns = 16;             // likewise
-constexpr int kMostHeldTurns = 6;               // while more packets come
-constexpr Duration kHold = microseconds(20);    // an acknowledgement, for a request to leave with
-constexpr Duration kPosts = microseconds(100);  // who posts does so more often than this
-constexpr Duration kBusy = microseconds(3);     // after which the helper tries the lock again
-constexpr Duration kActive = milliseconds(1);   // who calls does so more often than this
-constexpr Duration kLong = seconds(3600);
+constexpr int kMostFlushTurns = 16;  // in a row, with the lock held
+constexpr int kMostHeldTurns = 6;    // while more packets come
 
 }  // namespace
 
@@ -135,7 +120,7 @@ Adapter::~Adapter() {
 }
 
 Instant Adapter::now() noexcept {
-    return time_.on_reading(read_clock());
+    return time_.on_reading(read_monotonic());
 }
 
 void Adapter::give_out(Instant now) noexcept {
@@ -206,7 +191,7 @@ void Adapter::settle() noexcept {
 }
 
 void Adapter::on_armed() noexcept {
-    if (armed_++ == 0 && is_parked()) {
+    if (armed_++ == 0 && is_parked() && !lease_.was_lately(now())) {
         wake_helper();
     }
 }
@@ -239,83 +224,6 @@ void Adapter::show_events() noexcept {
 void Adapter::wake_helper() noexcept {
     const std::uint64_t one = 1;
     static_cast<void>(write(wake_fd_, &one, sizeof(one)));
-}
-
-// Takes turns until there is nothing to do. Returns true if packets had come. `holds`: acknowledgements are owed, and a
-// caller that posts often may post soon.
-bool Adapter::guard_turns(bool& holds) noexcept {
-    bool found = false;
-    bool more = true;
-    posts_.on_sent_by_other(this->now());
-    for (int turns = 0; more && turns < kMostGuardTurns; ++turns) {
-        const Instant now = this->now();
-        more = worker_->take_in(now);
-        found = found || more;
-        holds = found && !more && now - posts_.last_post() < kPosts && engine().owed() == Owed::Acknowledgements;
-        if (!holds && !(more && may_hold())) {
-            give_out(now);
-        }
-        show_events();
-    }
-    return found;
-}
-
-// Returns whether packets, or somebody, ended the sleep.
-bool Adapter::sleep_until(const Rest& rest) noexcept {
-    std::array<pollfd, 2> waiting{{{wake_fd_, POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
-    timespec left{};
-    const std::int64_t ns = std::max<std::int64_t>((rest.due - read_clock()).ns, 0);
-    left.tv_sec = ns / 1'000'000'000;
-    left.tv_nsec = ns % 1'000'000'000;
-    ppoll(waiting.data(), rest.on_socket && socket_fd_ >= 0 ? 2 : 1, rest.due == Instant::never() ? nullptr : &left,
-          nullptr);
-    if ((waiting[0].revents & POLLIN) != 0) {
-        std::uint64_t count = 0;
-        static_cast<void>(read(wake_fd_, &count, sizeof(count)));
-    }
-    return (waiting[1].revents & POLLIN) != 0;
-}
-
-// Needs the lock. `woken`: by the socket.
-Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
-    const Instant last = last_call_;
-    const bool parked = is_parked();
-    const bool callers_poll = parked && this->now() - last < HelperPolicy::kPolls;
-    bool holds = false;
-    const bool found = !callers_poll && guard_turns(holds);
-    const Instant now = this->now();
-    if (parked) {
-        policy_.on_nap_end(now, last, found);
-    } else if (woken) {
-        policy_.on_wake(found);
-    }
-    if (policy_.decide(now, last, armed_ != 0) == HelperPolicy::Mode::Park) {
-        return {now + HelperPolicy::kNap, false};
-    }
-    if (!holds) {
-        flush(now);
-    }
-    const Instant due = worker_->prepare_sleep(now);
-    const Duration longest = holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
-    return {std::min(due, now + longest), true};
-}
-
-void Adapter::run_helper() noexcept {
-    pthread_setname_np(pthread_self(), "cairn-helper");
-    prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds; naps are to end in time
-    bool woken = false;
-    while (!ends_.load(std::memory_order_acquire)) {
-        Rest rest;
-        if (lock_.lock_soon()) {
-            const std::lock_guard hold(lock_, std::adopt_lock);
-            rest = take_helper_turn(woken);
-            sleeps_until_ = rest.due;
-        } else {
-            // Somebody is at it: no reason to guard now.
-            rest.due = read_clock() + (is_parked() ? HelperPolicy::kNap : kBusy);
-        }
-        woken = sleep_until(rest);
-    }
 }
 
 }  // namespace cairn::ibverbs

@@ -12,6 +12,7 @@
 #include "lib/base/steady_time.hpp"
 #include "lib/broker/membership.hpp"
 #include "lib/ibverbs/event_count.hpp"
+#include "lib/ibverbs/guard_lease.hpp"
 #include "lib/ibverbs/helper_policy.hpp"
 #include "lib/ibverbs/lock.hpp"
 #include "lib/ibverbs/post_policy.hpp"
@@ -53,6 +54,10 @@ public:
     // An event came that the descriptor does not show yet. It shows it at the end of the turn.
     void add_event(EventCount& count) noexcept;
     void forget_events(EventCount& count) noexcept;
+    // Returns when `fd`, which shows events, may be readable. Until then the calling thread does what the helper would
+    // do, unless nothing comes for long. Returns false if a signal ended the sleep. A cancellation point; the lock is
+    // not held by the caller, nor meanwhile.
+    [[nodiscard]] bool sleep_for_event(int fd);
     // A completion queue was armed: its owner is about to sleep, and the helper looks at the socket from now on.
     void on_armed() noexcept;
     // It fired, or ended.
@@ -77,6 +82,8 @@ private:
     void show_events() noexcept;
     void wake_helper() noexcept;
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
+    [[nodiscard]] Instant guard_for_event(Instant& tired_at) noexcept;
+    void give_back_lease() noexcept;
     [[nodiscard]] bool is_parked() const noexcept { return policy_.mode() == HelperPolicy::Mode::Park; }
     // It sends what callers leave.
     [[nodiscard]] bool helper_comes_soon(Instant now) const noexcept {
@@ -92,7 +99,8 @@ private:
     HelperPolicy policy_;
     PostPolicy posts_;
     Instant last_call_{-seconds(1).ns};
-    std::uint32_t armed_ = 0;                  // completion queues
+    std::uint32_t armed_ = 0;  // completion queues
+    GuardLease lease_;
     Instant sleeps_until_ = Instant::never();  // the helper
     int held_turns_ = 0;                       // since something left
     const int wake_fd_;

@@ -1,5 +1,7 @@
 #include "lib/ibverbs/channel.hpp"
 
+#include <fcntl.h>
+
 #include "lib/ibverbs/cq.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
@@ -74,8 +76,9 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
 // count, by the end of its queue: then there is none, and it waits again.
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
     Channel& from = Channel::of(channel);
+    const bool may_sleep = (fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
     for (;;) {
-        if (!from.count.wait()) {
+        if ((may_sleep && !adapter_of(channel->context).sleep_for_event(channel->fd)) || !from.count.wait()) {
             return -1;
         }
         const std::lock_guard hold(adapter_of(channel->context).lock());

@@ -1,0 +1,165 @@
+// The adapter while no caller polls: the helper thread, and threads that wait for an event.
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+
+#include "lib/ibverbs/adapter.hpp"
+#include "lib/ibverbs/clock.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+using Owed = roce::Engine::Owed;
+
+constexpr int kMostGuardTurns = 64;             // in a row, with the lock held
+constexpr Duration kHold = microseconds(20);    // an acknowledgement, for a request to leave with
+constexpr Duration kPosts = microseconds(100);  // who posts does so more often than this
+constexpr Duration kBusy = microseconds(3);     // after which the helper tries the lock again
+constexpr Duration kActive = milliseconds(1);   // who calls does so more often than this
+constexpr Duration kLong = seconds(3600);
+
+timespec time_until(Instant due) noexcept {
+    const std::int64_t ns = std::max<std::int64_t>((due - read_monotonic()).ns, 0);
+    return {ns / 1'000'000'000, ns % 1'000'000'000};
+}
+
+}  // namespace
+
+// Takes turns until there is nothing to do. Returns true if packets had come. `holds`: acknowledgements are owed, and a
+// caller that posts often may post soon.
+bool Adapter::guard_turns(bool& holds) noexcept {
+    bool found = false;
+    bool more = true;
+    posts_.on_sent_by_other(this->now());
+    for (int turns = 0; more && turns < kMostGuardTurns; ++turns) {
+        const Instant now = this->now();
+        more = worker_->take_in(now);
+        found = found || more;
+        holds = found && !more && now - posts_.last_post() < kPosts && engine().owed() == Owed::Acknowledgements;
+        if (!holds && !(more && may_hold())) {
+            give_out(now);
+        }
+        show_events();
+    }
+    return found;
+}
+
+// Returns whether packets ended the sleep.
+bool Adapter::sleep_until(const Rest& rest) noexcept {
+    std::array<pollfd, 2> waiting{{{wake_fd_, POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
+    const timespec left = time_until(rest.due);
+    ppoll(waiting.data(), rest.on_socket && socket_fd_ >= 0 ? 2 : 1, rest.due == Instant::never() ? nullptr : &left,
+          nullptr);
+    if ((waiting[0].revents & POLLIN) != 0) {
+        std::uint64_t count = 0;
+        static_cast<void>(read(wake_fd_, &count, sizeof(count)));
+    }
+    return (waiting[1].revents & POLLIN) != 0;
+}
+
+// Needs the lock. `woken`: by the socket.
+Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
+    const Instant last = last_call_;
+    if (const Instant begin = this->now(); lease_.is_held(begin)) {
+        (void)policy_.decide(begin, begin, false);
+        return {begin - last < kActive ? begin + HelperPolicy::kNap : lease_.until(), false};
+    }
+    const bool parked = is_parked();
+    const bool callers_poll = parked && this->now() - last < HelperPolicy::kPolls;
+    bool holds = false;
+    const bool found = !callers_poll && guard_turns(holds);
+    const Instant now = this->now();
+    if (parked) {
+        policy_.on_nap_end(now, last, found);
+    } else if (woken) {
+        policy_.on_wake(found);
+    }
+    if (policy_.decide(now, last, armed_ != 0) == HelperPolicy::Mode::Park) {
+        return {now + HelperPolicy::kNap, false};
+    }
+    if (!holds) {
+        flush(now);
+    }
+    const Instant due = worker_->prepare_sleep(now);
+    const Duration longest = holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
+    return {std::min(due, now + longest), true};
+}
+
+// What waits longer than this thread may sleep is the helper's again.
+void Adapter::give_back_lease() noexcept {
+    const std::lock_guard hold(lock_);
+    const Instant now = this->now();
+    lease_.give_back(now);
+    if (!helper_comes_soon(now)) {
+        wake_helper();
+    }
+}
+
+// Takes the turns of a thread that has the lease, and renews it. Returns until when it may sleep.
+Instant Adapter::guard_for_event(Instant& tired_at) noexcept {
+    bool holds = false;
+    const bool found = guard_turns(holds);
+    const Instant now = this->now();
+    last_call_ = found ? now : last_call_;
+    tired_at = found ? now + GuardLease::kTired : tired_at;
+    if (!holds) {
+        flush(now);
+    }
+    lease_.renew(now);
+    return std::min(worker_->prepare_sleep(now), now + (holds ? kHold : GuardLease::kRenew));
+}
+
+// Not noexcept: a thread that is cancelled in ppoll() unwinds.
+bool Adapter::sleep_for_event(int fd) {
+    Instant tired_at{};
+    {
+        const std::lock_guard hold(lock_);
+        if (socket_fd_ < 0 || !lease_.take(now())) {
+            return true;
+        }
+        tired_at = now() + GuardLease::kTired;
+    }
+    for (;;) {
+        Instant due{};
+        {
+            const std::lock_guard hold(lock_);
+            due = guard_for_event(tired_at);
+        }
+        std::array<pollfd, 2> waiting{{{fd, POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
+        const timespec left = time_until(due);
+        const int ready = ppoll(waiting.data(), waiting.size(), &left, nullptr);
+        const int reason = errno;
+        if (ready < 0 || waiting[0].revents != 0 || read_monotonic() >= tired_at) {
+            give_back_lease();
+            errno = reason;
+            return ready >= 0;
+        }
+    }
+}
+
+void Adapter::run_helper() noexcept {
+    pthread_setname_np(pthread_self(), "cairn-helper");
+    prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds; naps are to end in time
+    bool woken = false;
+    while (!ends_.load(std::memory_order_acquire)) {
+        Rest rest;
+        if (lock_.lock_soon()) {
+            const std::lock_guard hold(lock_, std::adopt_lock);
+            rest = take_helper_turn(woken);
+            sleeps_until_ = rest.due;
+        } else {
+            // Somebody is at it: no reason to guard now.
+            rest.due = read_monotonic() + (is_parked() ? HelperPolicy::kNap : kBusy);
+        }
+        woken = sleep_until(rest);
+    }
+}
+
+}  // namespace cairn::ibverbs

@@ -1,0 +1,16 @@
+// The clock of the drop-in library.
+#pragma once
+
+#include <ctime>
+
+#include "lib/base/time.hpp"
+
+namespace cairn::ibverbs {
+
+[[nodiscard]] inline Instant read_monotonic() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
+}
+
+}  // namespace cairn::ibverbs
