@@ -3,18 +3,14 @@
 
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <new>
-#include <utility>
 
 #include "lib/worker/worker.hpp"
+#include "tests/support/process.hpp"
 
 namespace cairn::test {
 
@@ -58,34 +54,6 @@ struct Shard final : worker::Tenant {
     std::function<void()> last_look;  // as the worker has said that it sleeps, and does not sleep yet
     std::unique_ptr<worker::Doorbell> bell;
     worker::Tenancy tenancy;
-};
-
-// Another process, which does `what` and ends, at the latest with the test. It runs no more of the test.
-class Process {
-public:
-    template <class What>
-    explicit Process(const What& what) : id_(fork()) {
-        if (id_ == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            what();
-            _exit(0);
-        }
-    }
-    ~Process() {
-        if (id_ > 0) {
-            kill(id_, SIGKILL);
-            wait();
-        }
-    }
-    Process(const Process&) = delete;
-    Process& operator=(const Process&) = delete;
-    bool wait() noexcept {
-        int status = 0;
-        return id_ > 0 && waitpid(std::exchange(id_, -1), &status, 0) > 0 && status == 0;
-    }
-
-private:
-    pid_t id_;
 };
 
 inline bool ask(Channel& channel, int fd) noexcept {

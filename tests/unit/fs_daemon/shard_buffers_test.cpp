@@ -1,7 +1,9 @@
 // Data in a client's own buffers, which a shard reads and writes there.
-#include <atomic>
-#include <thread>
+#include <sched.h>
 
+#include <atomic>
+
+#include "tests/support/process.hpp"
 #include "tests/unit/fs_daemon/tenant_fixture.hpp"
 
 namespace cairn::fs {
@@ -104,19 +106,20 @@ TEST_F(ShardTenantBuffers, StayWhileACallMayNameThem) {
 
 // A checksum is that of what is stored, whatever the client shows a moment later.
 TEST_F(ShardTenantBuffers, AClientThatScribblesSpoilsNoBlock) {
-    std::atomic<bool> ends{false};
-    const std::span<std::uint8_t> memory = buffers->memory();
-    std::thread scribbler([&] {
-        for (std::uint8_t byte = 0; !ends.load(std::memory_order_relaxed); ++byte) {
-            std::ranges::fill(memory.first(kPiece), byte);
+    const std::span<std::uint8_t> memory = buffers->memory().first(kPiece);
+    const cairn::test::Process scribbler([memory] {
+        for (std::uint8_t byte = 1;; ++byte) {
+            std::ranges::fill(memory, byte);
+            std::atomic_ref(memory.back()).store(byte, std::memory_order_release);  // or compilers leave the rest out
         }
     });
+    while (std::atomic_ref(memory.back()).load(std::memory_order_relaxed) == 0) {
+        sched_yield();
+    }
     for (int i = 0; i != 300; ++i) {
         ASSERT_EQ(error_of_call(write_from(kBuffersAt, kPiece)), 0);
         ASSERT_EQ(error_of_call(read_to(kBuffersAt + 40'000, kPiece)), 0);
     }
-    ends = true;
-    scribbler.join();
     EXPECT_EQ(counted(TenantCounter::Damaged), 0U);
 }
 
