@@ -30,14 +30,26 @@ namespace {
     return RDMA_CM_EVENT_CONNECT_ERROR;
 }
 
-// Returns the type of the queue pair at the end that is asked.
-[[nodiscard]] ibv_qp_type asked_type_of(wire::TransportService transport) noexcept {
-    return transport == wire::TransportService::Uc         ? IBV_QPT_UC
-           : transport == wire::TransportService::Extended ? IBV_QPT_XRC_RECV
-                                                           : IBV_QPT_RC;
+// News without more to tell.
+struct Heard {
+    News news;
+    int status = 0;
+};
+[[nodiscard]] Heard heard_of(const cm::Established&) noexcept {
+    return {News::Established};
+}
+[[nodiscard]] Heard heard_of(const cm::Unreachable&) noexcept {
+    return {News::Unreachable, -ETIMEDOUT};
+}
+[[nodiscard]] Heard heard_of(const cm::DisconnectRequested&) noexcept {
+    return {News::DisconnectAsked};
+}
+[[nodiscard]] Heard heard_of(const cm::Disconnected& said) noexcept {
+    return {News::Disconnected, said.by_timeout ? -ETIMEDOUT : 0};
 }
 
-// Fills in what the program is told of its peer.
+}  // namespace
+
 void describe(Event& event, const cm::QpParameters& peer, const cm::PrivateBytes& data) noexcept {
     event.param.conn.responder_resources = peer.max_dest_rd_atomic;
     event.param.conn.initiator_depth = peer.max_rd_atomic;
@@ -48,12 +60,6 @@ void describe(Event& event, const cm::QpParameters& peer, const cm::PrivateBytes
     event.param.conn.qp_num = peer.remote_qpn.value;
     event.set_private_data(data.view());
 }
-
-[[nodiscard]] cm::ServiceKind kind_of(const Endpoint& endpoint) noexcept {
-    return endpoint.is_datagrams() ? cm::ServiceKind::Datagrams : cm::ServiceKind::Connections;
-}
-
-}  // namespace
 
 wire::ServiceId service_of(const Endpoint& endpoint, std::uint16_t port) noexcept {
     return wire::ServiceId{std::uint64_t{static_cast<unsigned>(endpoint.space)} << 16U | port};
@@ -86,6 +92,7 @@ Result<std::unique_ptr<Exchange>> Exchange::open(Device& device) {
         return home.error();
     }
     made->home_ = std::move(home).value();
+    made->tenancy_ = device.adapter().worker().add(*made, worker::Worker::Calls::WhenDue);
     return made;
 }
 
@@ -106,27 +113,6 @@ Psn draw_psn(const Device& device) noexcept {
 
 std::uint32_t path_mtu_bytes(const Device& device) noexcept {
     return roce::largest_path_mtu(device.adapter().worker().port());
-}
-
-int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
-    const wire::ServiceId service = service_of(endpoint, endpoint.local.port);
-    const Status taken = endpoint.is_datagrams() ? home_->listen_datagrams(service, std::nullopt, *this)
-                                                 : home_->listen(service, backlog, *this);
-    if (!taken.ok()) {
-        return EADDRINUSE;
-    }
-    listeners_[{kind_of(endpoint), service}] = &endpoint;
-    return 0;
-}
-
-void Exchange::unlisten(Endpoint& endpoint) noexcept {
-    const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
-    const auto found = listeners_.find(service);
-    if (found == listeners_.end() || found->second != &endpoint) {
-        return;
-    }
-    listeners_.erase(found);
-    (void)(endpoint.is_datagrams() ? home_->unlisten_datagrams(service.second) : home_->unlisten(service.second));
 }
 
 int Exchange::connect(Endpoint& endpoint, const cm::ConnectRequest& request) {
@@ -184,11 +170,6 @@ Endpoint* Exchange::find(cm::ConnectionId id) noexcept {
     return found == connections_.end() ? nullptr : found->second;
 }
 
-Endpoint* Exchange::find_listener(cm::ServiceKind kind, wire::ServiceId service) noexcept {
-    const auto found = listeners_.find({kind, service});
-    return found == listeners_.end() ? nullptr : found->second;
-}
-
 std::unique_ptr<Event> Exchange::apply(Endpoint* endpoint, News news, int status) {
     if (endpoint == nullptr) {
         return nullptr;
@@ -198,44 +179,8 @@ std::unique_ptr<Event> Exchange::apply(Endpoint* endpoint, News news, int status
     return outcome.told == Told::Nothing ? nullptr : std::make_unique<Event>(*endpoint, type_of(outcome.told), status);
 }
 
-OwnedEndpoint Exchange::make_asked(Endpoint& listener, ibv_qp_type type, const cm::Route& route,
-                                   const std::optional<cm::IpEnds>& ip) {
-    Channel* channel = nullptr;
-    {
-        const EventLock hold;
-        channel = listener.channel;
-    }
-    OwnedEndpoint asked(new Endpoint(listener.space, type, *channel));
-    const bool is_v6 = !route.local.is_v4();
-    asked->state = State::Asked;
-    asked->local = {route.local, listener.local.port, is_v6, 0};
-    asked->remote = {route.remote, ip ? ip->source_port : std::uint16_t{0}, is_v6, 0};
-    asked->device = &device_;
-    asked->options.traffic_class = listener.options.traffic_class;
-    asked->options.ack_timeout = listener.options.ack_timeout;
-    return asked;
-}
-
 void Exchange::on_event(const cm::Event& event, Instant) {
     std::visit([this](const auto& said) { hear(said); }, event);
-}
-
-void Exchange::hear(const cm::Requested& said) {
-    Endpoint* const listener = find_listener(cm::ServiceKind::Connections, said.service);
-    const ibv_qp_type type = asked_type_of(said.qp.transport);
-    if (listener == nullptr || listener->type != type) {
-        (void)manager().reject(said.id, {}, now());
-        return;
-    }
-    OwnedEndpoint asked = make_asked(*listener, type, said.route, said.ip);
-    asked->connection = said.id;
-    asked->parameters = said.qp;
-    asked->receive_psn = draw_psn(device_);
-    connections_[said.id.value] = asked.get();
-    auto event = std::make_unique<Event>(*listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-    describe(*event, said.qp, said.private_data);
-    event->asked = std::move(asked);
-    tell(std::move(event));
 }
 
 void Exchange::hear(const cm::Replied& said) {
@@ -247,12 +192,6 @@ void Exchange::hear(const cm::Replied& said) {
     }
 }
 
-void Exchange::hear(const cm::Established& said) {
-    if (std::unique_ptr<Event> event = apply(find(said.id), News::Established, 0)) {
-        tell(std::move(event));
-    }
-}
-
 void Exchange::hear(const cm::Rejected& said) {
     if (std::unique_ptr<Event> event = apply(find(said.id), News::Rejected, static_cast<int>(said.reason))) {
         event->set_private_data(said.private_data.view());
@@ -260,22 +199,16 @@ void Exchange::hear(const cm::Rejected& said) {
     }
 }
 
-void Exchange::hear(const cm::Unreachable& said) {
-    if (std::unique_ptr<Event> event = apply(find(said.id), News::Unreachable, -ETIMEDOUT)) {
+template <class Kind>
+void Exchange::hear(const Kind& said) {
+    const Heard heard = heard_of(said);
+    if (std::unique_ptr<Event> event = apply(find(said.id), heard.news, heard.status)) {
         tell(std::move(event));
     }
 }
 
-void Exchange::hear(const cm::DisconnectRequested& said) {
-    if (std::unique_ptr<Event> event = apply(find(said.id), News::DisconnectAsked, 0)) {
-        tell(std::move(event));
-    }
-}
-
-void Exchange::hear(const cm::Disconnected& said) {
-    if (std::unique_ptr<Event> event = apply(find(said.id), News::Disconnected, said.by_timeout ? -ETIMEDOUT : 0)) {
-        tell(std::move(event));
-    }
+void Exchange::tell_established(Endpoint& endpoint) {
+    hear(cm::Established{*endpoint.connection, {}});
 }
 
 void Exchange::hear(const cm::Released& said) {
@@ -287,21 +220,6 @@ void Exchange::hear(const cm::Released& said) {
         endpoint->connection.reset();
         connections_.erase(said.id.value);
     }
-}
-
-void Exchange::hear(const cm::DatagramRequested& said) {
-    Endpoint* const listener = find_listener(cm::ServiceKind::Datagrams, said.service);
-    if (listener == nullptr) {
-        (void)manager().datagrams().answer(said.id, wire::SidrStatus::UnsupportedService, {}, now());
-        return;
-    }
-    OwnedEndpoint asked = make_asked(*listener, IBV_QPT_UD, said.route, said.ip);
-    asked->question = said.id;
-    questions_[said.id.value] = asked.get();
-    auto event = std::make_unique<Event>(*listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-    event->set_private_data(said.private_data.view());
-    event->asked = std::move(asked);
-    tell(std::move(event));
 }
 
 void Exchange::hear(const cm::Resolved& said) {

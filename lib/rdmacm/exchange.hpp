@@ -7,16 +7,18 @@
 #include <utility>
 
 #include "lib/base/result.hpp"
-#include "lib/cm/steering.hpp"
 #include "lib/connections/agent.hpp"
 #include "lib/connections/home.hpp"
 #include "lib/rdmacm/endpoint.hpp"
+#include "lib/rdmacm/linger.hpp"
+#include "lib/worker/tenant.hpp"
+#include "lib/worker/worker.hpp"
 
 namespace cairn::rdmacm {
 
 // It owns the connections of the adapter's worker, and queue pair 1 with them. Its user is every endpoint that is bound
 // to the device, and every endpoint that listens everywhere. Needs the adapter's lock, as does all that it calls.
-class Exchange final : private cm::User {
+class Exchange final : private cm::User, private worker::Tenant {
 public:
     // Errors: those of Home::create().
     static Result<std::unique_ptr<Exchange>> open(Device& device);
@@ -26,7 +28,7 @@ public:
 
     // Returns an errno value.
     [[nodiscard]] int listen(Endpoint& endpoint, std::uint32_t backlog);
-    void unlisten(Endpoint& endpoint) noexcept;
+    void unlisten(Endpoint& endpoint);
     // They name the endpoint by the connection or question that is made.
     [[nodiscard]] int connect(Endpoint& endpoint, const cm::ConnectRequest& request);
     [[nodiscard]] int ask(Endpoint& endpoint, const cm::ResolveRequest& request);
@@ -35,7 +37,7 @@ public:
     // The endpoint has answered its question.
     void forget_question(Endpoint& endpoint) noexcept;
     // The program says that packets of the peer came.
-    void tell_established(Endpoint& endpoint) { hear(cm::Established{*endpoint.connection, {}}); }
+    void tell_established(Endpoint& endpoint);
     // Ends those of all endpoints. The program exits.
     void end_all();
 
@@ -45,21 +47,20 @@ public:
     void settle();
 
 private:
-    using Service = std::pair<cm::ServiceKind, wire::ServiceId>;
-
     explicit Exchange(Device& device) noexcept : device_(device) {}
     [[nodiscard]] ibverbs::Adapter& adapter() const noexcept { return device_.adapter(); }
     void on_event(const cm::Event& event, Instant now) override;
     void hear(const cm::Requested& said);
     void hear(const cm::Replied& said);
-    void hear(const cm::Established& said);
     void hear(const cm::Rejected& said);
-    void hear(const cm::Unreachable& said);
-    void hear(const cm::DisconnectRequested& said);
-    void hear(const cm::Disconnected& said);
     void hear(const cm::Released& said);
     void hear(const cm::DatagramRequested& said);
     void hear(const cm::Resolved& said);
+    template <class Kind>
+    void hear(const Kind& said);  // of the others: only that they came
+    void drop(const Service& service);
+    bool on_turn(Instant now) noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override { return linger_.next_deadline(); }
     // Does what `news` means for the endpoint. Returns the event to be completed and told; nullptr if there is none.
     [[nodiscard]] std::unique_ptr<Event> apply(Endpoint* endpoint, News news, int status);
     [[nodiscard]] Endpoint* find(cm::ConnectionId id) noexcept;
@@ -70,6 +71,8 @@ private:
     Device& device_;
     std::unique_ptr<connections::Home> home_;
     std::map<Service, Endpoint*> listeners_;
+    Linger linger_;
+    worker::Tenancy tenancy_;
     std::unordered_map<std::uint32_t, Endpoint*> connections_;  // by ConnectionId
     std::unordered_map<std::uint32_t, Endpoint*> questions_;    // by DatagramId
 };
@@ -80,5 +83,7 @@ private:
 // The service of a port, of the endpoint's port space.
 [[nodiscard]] wire::ServiceId service_of(const Endpoint& endpoint, std::uint16_t port) noexcept;
 [[nodiscard]] int errno_of(cm::CallRefusal refusal) noexcept;
+// Fills in what the program is told of its peer.
+void describe(Event& event, const cm::QpParameters& peer, const cm::PrivateBytes& data) noexcept;
 
 }  // namespace cairn::rdmacm

@@ -46,21 +46,25 @@ def brokers(address):
 
 
 class Ended(subprocess.Popen):
-    """A program that has ended when its block is left, however that comes about."""
+    """A program that has ended, with all that it started, when its block is left, however that comes about."""
 
-    def __init__(self, command, address, **more):
-        super().__init__(command, env=environment(address and f'cairn0={address}', **more), stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
+    def __init__(self, command, address, devices=None, **more):
+        devices = devices or (address and f'cairn0={address}')
+        super().__init__(command, env=environment(devices, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, start_new_session=True)
 
     def __exit__(self, *why):
-        self.kill()
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         super().__exit__(*why)
 
 
 def run(*command, devices=f'cairn0={SERVER}', **more):
-    done = subprocess.run(command, env=environment(devices, **more), capture_output=True, text=True, timeout=SECONDS,
-                          check=False)
-    return done.returncode, done.stdout, done.stderr
+    with Ended(command, None, devices, **more) as program:
+        out, err = program.communicate(timeout=SECONDS)
+        return program.returncode, out, err
 
 
 def free_port():
@@ -299,6 +303,9 @@ class OneAddress(DropIn):
 
 
 # Programs over rdma_cm: (name, server, client). {s} is the server's address, {p} a port.
+
+
+# Programs over rdma_cm: (name, server, client). {s} is the server's address, {c} the client's, {p} a port.
 CONNECTING = (
     ('rping', 'rping -s -a {s} -p {p} -C 20 -v -V', 'rping -c -a {s} -p {p} -C 20 -v -V'),
     ('ucmatose', 'ucmatose -b {s} -p {p} -c 5 -C 20 -S 1000', 'ucmatose -s {s} -p {p} -c 5 -C 20 -S 1000'),
@@ -306,7 +313,22 @@ CONNECTING = (
     ('rdma_server', 'rdma_server -s {s} -p {p}', 'rdma_client -s {s} -p {p}'),
 )
 CONNECTING_FULL = (
+    *((f'{test} {options}', f'{test} -R -p {{p}} -n 500 {options}', f'{test} -R -p {{p}} -n 500 {options} {{s}}')
+      for test, options in (('ib_write_bw', ''), ('ib_write_bw', '-q 4'), ('ib_read_bw', ''), ('ib_atomic_lat', ''),
+                            ('ib_send_bw', '-e'), ('ib_send_lat', ''), ('ib_send_bw', '-c UD'))),
+    *((f'qperf {test}', 'qperf -lp {p}', f'qperf {{s}} -lp {{p}} -t 1 -cm 1 {test} quit')
+      for test in ('rc_bw', 'rc_lat', 'rc_rdma_write_lat')),
+    *((f'fio {verb}', 'fio --name=server --ioengine=rdma --port={p} --rw=read --bs=64k --size=8m --iodepth=8',
+       'fio --name=client --ioengine=rdma --hostname={s} --port={p} --bs=64k --size=8m --iodepth=8 --rw=write '
+       f'--verb={verb}') for verb in ('write', 'read', 'send')),
+    ('mckey', 'mckey -b {s} -m 239.1.2.3 -C 20', 'mckey -s -b {c} -m 239.1.2.3 -C 20'),
+    ('rping, many in turn', 'rping -s -P -a {s} -p {p}', 'rping -c -a {s} -p {p} -C 5'),
+    ('cmtime', 'cmtime -b {s} -p {p} -c 100', 'cmtime -s {s} -p {p} -c 100'),
 )
+ENDLESS = ('rping, many in turn', 'cmtime')  # their servers go on
+# The server does not listen yet.
+NOT_YET = re.compile(r'REJECTED[;,]? error: 8|UNREACHABLE[;,]? error: 1\b|Unexpected CM event bl blka 8')
+SAYS = {'fio': 'err= 0'}  # of programs whose exit code is 0 in any case
 
 
 class Connecting(DropIn):
@@ -323,22 +345,68 @@ class Connecting(DropIn):
             time.sleep(0.02)
         self.fail('the server has not opened its device')
 
-    def connect(self, server_command, client_command):
-        """Both ends are to succeed. Returns what they said."""
-        where = {'s': SERVER, 'p': free_port()}
+    def connect(self, name, server_command, client_command, at=SERVER):
+        """Both ends are to succeed."""
+        where = {'s': at, 'c': CLIENT, 'p': free_port()}
         self.needs(server_command.split()[0])
-        with Ended(server_command.format(**where).split(), SERVER) as server:
-            self.awaits(SERVER, server)
-            code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={CLIENT}')
+        with Ended(server_command.format(**where).split(), at) as server:
+            if name.startswith(('qperf', 'fi_pingpong')):  # which open their device when they are asked
+                self.listens(where['p'], server)
+            else:
+                self.awaits(at, server)
+            for _ in range(SECONDS):
+                code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={CLIENT}')
+                if not NOT_YET.search(out + err):
+                    break
+                time.sleep(0.1)
             self.assertEqual(code, 0, out + err)
-            server_out, server_err = server.communicate(timeout=SECONDS)
-            self.assertEqual(server.returncode, 0, server_out + server_err)
-        return out + err, server_out + server_err
+            said = SAYS.get(name.split()[0], '')
+            self.assertIn(said, out)
+            if name in ENDLESS:
+                self.assertIsNone(server.poll())
+                return
+            out, err = server.communicate(timeout=SECONDS)
+            self.assertEqual(server.returncode, 0, out + err)
+            self.assertIn(said, out)
 
     def test_programs_connect_and_part(self):
-        for name, server, client in CONNECTING_FULL if FULL else CONNECTING:
-            with self.subTest(name=name):
-                self.connect(server, client)
+        for row in CONNECTING_FULL if FULL else CONNECTING:
+            with self.subTest(name=row[0]):
+                self.connect(*row)
+
+    @unittest.skipUnless(FULL, 'not in a short run')
+    def test_libfabric(self):
+        """A server finds itself by the host's name, and that leads to 127.0.0.1 here."""
+        for kind in ('msg', 'rdm'):
+            with self.subTest(kind=kind):
+                options = f'-p {"verbs" if kind == "msg" else "verbs;ofi_rxm"} -e {kind} -d cairn0 -I 10'
+                self.connect('fi_pingpong', f'fi_pingpong {options} -B {{p}}', f'fi_pingpong {options} -P {{p}} {{s}}',
+                             at='127.0.0.1')
+
+    def test_nobody_is_there(self):
+        self.needs('rping')
+        code, out, err = run('rping', '-c', '-a', SERVER, '-C', '1', devices=f'cairn0={CLIENT}')
+        self.assertNotEqual(code, 0)
+        self.assertIn('RDMA_CM_EVENT_UNREACHABLE, error -110', out + err)
+
+    def test_nobody_listens(self):
+        self.needs('rping')
+        with Ended(['rping', '-s', '-a', SERVER, '-p', '7001'], SERVER) as server:
+            self.awaits(SERVER, server)
+            code, out, err = run('rping', '-c', '-a', SERVER, '-p', '7002', devices=f'cairn0={CLIENT}')
+            self.assertNotEqual(code, 0)
+            self.assertIn('RDMA_CM_EVENT_REJECTED, error 8', out + err)
+            self.assertIsNone(server.poll())
+
+    def test_a_program_that_was_killed_leaves_nothing_behind(self):
+        self.needs('rping')
+        with Ended(['rping', '-s', '-a', SERVER, '-p', '7001'], SERVER) as server:
+            self.awaits(SERVER, server)
+            client = ['rping', '-c', '-a', SERVER, '-p', '7001', '-C', '100000000']
+            with Ended(client, CLIENT) as other:
+                time.sleep(0.3)
+                self.assertIsNone(other.poll())
+        self.connect('rping', 'rping -s -a {s} -p 7001 -C 5', 'rping -c -a {s} -p 7001 -C 5')
 
 
 if __name__ == '__main__':

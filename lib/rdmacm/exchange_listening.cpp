@@ -1,0 +1,149 @@
+// Listeners of an exchange, and what peers ask of them.
+#include <cerrno>
+
+#include "lib/rdmacm/exchange.hpp"
+
+namespace cairn::rdmacm {
+
+namespace {
+
+// Returns the type of the queue pair at the end that is asked.
+[[nodiscard]] ibv_qp_type asked_type_of(wire::TransportService transport) noexcept {
+    return transport == wire::TransportService::Uc         ? IBV_QPT_UC
+           : transport == wire::TransportService::Extended ? IBV_QPT_XRC_RECV
+                                                           : IBV_QPT_RC;
+}
+
+[[nodiscard]] cm::ServiceKind kind_of(const Endpoint& endpoint) noexcept {
+    return endpoint.is_datagrams() ? cm::ServiceKind::Datagrams : cm::ServiceKind::Connections;
+}
+
+// Nobody listened in time. A request that ended meanwhile is not there any more.
+void refuse(cm::Manager& manager, const cm::Event& request, Instant now) {
+    if (const auto* const asked = std::get_if<cm::Requested>(&request)) {
+        (void)manager.reject(asked->id, {wire::RejectReason::InvalidServiceId, {}, {}}, now);
+    } else if (const auto* const question = std::get_if<cm::DatagramRequested>(&request)) {
+        (void)manager.datagrams().answer(question->id, wire::SidrStatus::UnsupportedService, {}, now);
+    }
+}
+
+}  // namespace
+
+Endpoint* Exchange::find_listener(cm::ServiceKind kind, wire::ServiceId service) noexcept {
+    const auto found = listeners_.find({kind, service});
+    return found == listeners_.end() ? nullptr : found->second;
+}
+
+// What came between the end of the last listener and now is for this one.
+int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
+    const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
+    std::vector<cm::Event> held;
+    if (linger_.end(service, held)) {
+        drop(service);
+    }
+    const Status taken = endpoint.is_datagrams() ? home_->listen_datagrams(service.second, std::nullopt, *this)
+                                                 : home_->listen(service.second, backlog, *this);
+    if (!taken.ok()) {
+        return EADDRINUSE;
+    }
+    listeners_[service] = &endpoint;
+    for (const cm::Event& request : held) {
+        on_event(request, now());
+    }
+    return 0;
+}
+
+void Exchange::unlisten(Endpoint& endpoint) {
+    const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
+    const auto found = listeners_.find(service);
+    if (found == listeners_.end() || found->second != &endpoint) {
+        return;
+    }
+    listeners_.erase(found);
+    linger_.begin(service, now());
+    tenancy_.wake_at(linger_.next_deadline());
+}
+
+void Exchange::drop(const Service& service) {
+    (void)(service.first == cm::ServiceKind::Datagrams ? home_->unlisten_datagrams(service.second)
+                                                       : home_->unlisten(service.second));
+}
+
+bool Exchange::on_turn(Instant now) noexcept {
+    while (const Service* const due = linger_.find_due(now)) {
+        const Service service = *due;
+        std::vector<cm::Event> held;
+        (void)linger_.end(service, held);
+        drop(service);
+        for (const cm::Event& request : held) {
+            refuse(manager(), request, now);
+        }
+    }
+    tenancy_.wake_at(linger_.next_deadline());
+    home_->settle(now);
+    return true;
+}
+
+OwnedEndpoint Exchange::make_asked(Endpoint& listener, ibv_qp_type type, const cm::Route& route,
+                                   const std::optional<cm::IpEnds>& ip) {
+    Channel* channel = nullptr;
+    {
+        const EventLock hold;
+        channel = listener.channel;
+    }
+    OwnedEndpoint asked(new Endpoint(listener.space, type, *channel));
+    const bool is_v6 = !route.local.is_v4();
+    asked->state = State::Asked;
+    asked->local = {route.local, listener.local.port, is_v6, 0};
+    asked->remote = {route.remote, ip ? ip->source_port : std::uint16_t{0}, is_v6, 0};
+    asked->device = &device_;
+    asked->options.traffic_class = listener.options.traffic_class;
+    asked->options.ack_timeout = listener.options.ack_timeout;
+    return asked;
+}
+
+void Exchange::hear(const cm::Requested& said) {
+    Endpoint* const listener = find_listener(cm::ServiceKind::Connections, said.service);
+    const ibv_qp_type type = asked_type_of(said.qp.transport);
+    if (listener == nullptr) {
+        if (!linger_.hold({cm::ServiceKind::Connections, said.service}, said)) {
+            refuse(manager(), said, now());
+        }
+        return;
+    }
+    if (manager().find(said.id) == nullptr) {  // it was held, and ended
+        return;
+    }
+    if (listener->type != type) {
+        (void)manager().reject(said.id, {}, now());
+        return;
+    }
+    OwnedEndpoint asked = make_asked(*listener, type, said.route, said.ip);
+    asked->connection = said.id;
+    asked->parameters = said.qp;
+    asked->receive_psn = draw_psn(device_);
+    connections_[said.id.value] = asked.get();
+    auto event = std::make_unique<Event>(*listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+    describe(*event, said.qp, said.private_data);
+    event->asked = std::move(asked);
+    tell(std::move(event));
+}
+
+void Exchange::hear(const cm::DatagramRequested& said) {
+    Endpoint* const listener = find_listener(cm::ServiceKind::Datagrams, said.service);
+    if (listener == nullptr) {
+        if (!linger_.hold({cm::ServiceKind::Datagrams, said.service}, said)) {
+            refuse(manager(), said, now());
+        }
+        return;
+    }
+    OwnedEndpoint asked = make_asked(*listener, IBV_QPT_UD, said.route, said.ip);
+    asked->question = said.id;
+    questions_[said.id.value] = asked.get();
+    auto event = std::make_unique<Event>(*listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+    event->set_private_data(said.private_data.view());
+    event->asked = std::move(asked);
+    tell(std::move(event));
+}
+
+}  // namespace cairn::rdmacm
