@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/base/secret.hpp"
-#include "lib/port/lossy_port.hpp"
+#include "lib/port/faulty_port.hpp"
 #include "lib/port/uring_port.hpp"
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/port_argument.hpp"
@@ -124,8 +124,10 @@ Result<std::unique_ptr<port::Port>> Ports::make_port(std::uint16_t worker) {
     if (!made.ok() || options_.drop_per_million == 0) {
         return made;
     }
-    return std::unique_ptr<port::Port>(
-        std::make_unique<port::LossyPort>(std::move(made).value(), options_.drop_per_million, draw_secret()));
+    port::Faults faults;
+    faults.seed = draw_secret()[0];
+    faults.loss_per_million = options_.drop_per_million;
+    return std::unique_ptr<port::Port>(std::make_unique<port::FaultyPort>(std::move(made).value(), faults, Instant{}));
 }
 
 Result<net::IpAddress> Ports::peer(const std::string& text) const {

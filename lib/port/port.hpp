@@ -1,6 +1,6 @@
 // Port: the interface that carries bursts of RoCE datagrams. The engine above knows no NIC, socket or simulator.
-// Implementations: EthdevPort (pmd_glue), UringPort and LossyPort (here), SimPort (lib/sim). One thread drives one port
-// queue.
+// Implementations: EthdevPort (pmd_glue), UringPort and FaultyPort (here), SimPort (lib/sim). One thread drives one
+// port queue.
 #pragma once
 
 #include <cstddef>

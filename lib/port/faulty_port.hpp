@@ -1,33 +1,41 @@
-// A port that loses packets on purpose. It wraps any other port. It shows how programs behave on a bad link, and if
-// they recover.
+// A port of a bad network. It wraps any other port, and loses, doubles, damages, delays and reorders what comes, or
+// fails with all that comes and leaves. It shows how programs behave then, and if they recover.
 #pragma once
 
 #include <memory>
 
 #include "lib/base/secret_numbers.hpp"
+#include "lib/port/faults.hpp"
+#include "lib/port/held_datagrams.hpp"
 #include "lib/port/port.hpp"
 #include "lib/telemetry/counters.hpp"
 
 namespace cairn::port {
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_LOSSY_COUNTERS(X) X(Injected, "port_injected", "packets lost on purpose: fault injection is on")
+#define CAIRN_FAULTY_COUNTERS(X)                                                                          \
+    X(Injected, "port_injected", "packets lost on purpose: fault injection is on")                        \
+    X(Duplicated, "port_injected_duplicates", "packets doubled on purpose: fault injection is on")        \
+    X(Damaged, "port_injected_damage", "packets damaged on purpose: fault injection is on")               \
+    X(HeldBack, "port_injected_delays", "packets delayed or reordered on purpose: fault injection is on") \
+    X(Unreachable, "port_injected_outage",                                                                \
+      "packets lost to a port or peer that fails on purpose: fault injection is on")
 
-CAIRN_DECLARE_COUNTERS(LossyCounter, CAIRN_LOSSY_COUNTERS);
+CAIRN_DECLARE_COUNTERS(FaultyCounter, CAIRN_FAULTY_COUNTERS);
 
-// Loses each received datagram with a chance of `drop_per_million` in a million. The inner port does everything else.
-// Not thread-safe, like any port.
-class LossyPort final : public Port {
+// The fates of received datagrams follow from the seed and their order. The inner port does everything else. Not
+// thread-safe, like any port.
+class FaultyPort final : public Port {
 public:
-    // The losses follow from `key`. The same key loses the same datagrams.
-    LossyPort(std::unique_ptr<Port> inner, std::uint32_t drop_per_million, const SipKey& key) noexcept
-        : inner_(std::move(inner)), drop_per_million_(drop_per_million), chances_(key, Purpose::InjectedFaults) {}
+    // How long a datagram waits for others to overtake it. Those that find no room to wait are lost, as in a queue.
+    static constexpr Duration kOvertaken = microseconds(200);
+
+    // `opened`: when outages begin to count.
+    FaultyPort(std::unique_ptr<Port> inner, const Faults& faults, Instant opened);
 
     [[nodiscard]] std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept override;
     [[nodiscard]] Instant empty_at() const noexcept override { return inner_->empty_at(); }
-    [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override {
-        return inner_->transmit_burst(packets, now);
-    }
+    [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override {
         return inner_->allocate_burst(out);
     }
@@ -53,20 +61,27 @@ public:
     void wait(Duration most, int also) noexcept override { inner_->wait(most, also); }
     [[nodiscard]] int descriptor() noexcept override { return inner_->descriptor(); }
     void on_timeout(Instant now) noexcept override { inner_->on_timeout(now); }
-    [[nodiscard]] Instant next_deadline() const noexcept override { return inner_->next_deadline(); }
+    [[nodiscard]] Instant next_deadline() const noexcept override;
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return inner_->local_address(); }
     [[nodiscard]] PortLimits limits() const noexcept override { return inner_->limits(); }
     [[nodiscard]] std::string describe() const override;
     // Those of the inner port come first.
     void list_counters(telemetry::CounterList& list) const override;
 
-    [[nodiscard]] const telemetry::CounterSet<LossyCounter>& counters() const noexcept { return counters_; }
+    // True while the port itself fails.
+    [[nodiscard]] bool is_down(Instant now) const noexcept { return faults_.port.covers(now - opened_); }
+    [[nodiscard]] const telemetry::CounterSet<FaultyCounter>& counters() const noexcept { return counters_; }
 
 private:
+    [[nodiscard]] bool is_cut_off(const Path& path, Instant now) const noexcept;
+    [[nodiscard]] bool meet_fate(PacketRef& packet, Instant now) noexcept;
+
     std::unique_ptr<Port> inner_;
-    const std::uint32_t drop_per_million_;
+    const Faults faults_;
+    const Instant opened_;
     SecretNumbers chances_;
-    telemetry::CounterSet<LossyCounter> counters_;
+    HeldDatagrams held_;
+    telemetry::CounterSet<FaultyCounter> counters_;
 };
 
 }  // namespace cairn::port
