@@ -1,21 +1,13 @@
 #include "lib/broker/hub.hpp"
 
 #include <algorithm>
-
-#include "lib/port/qpn_owners.hpp"
-#include "lib/wire/bth.hpp"
+#include <utility>
 
 namespace cairn::broker {
 
-namespace {
-
-constexpr port::QpnOwners kOwners(kMostSockets);
-
-}  // namespace
-
 // mutants: broker-hub-connected
 void Hub::on_connected(ClientId id, Instant now) {
-    if (clients_.size() - members_.size() >= config_.strangers) {
+    if (clients_.size() - programs_.size() >= config_.strangers) {
         counters_.count(Counter::Crowded);
         hands_.end(id);
         return;
@@ -56,14 +48,13 @@ void Hub::on_timeout(Instant now) {
             end(id, now);
         }
     }
+    programs_.on_timeout(now);
+    idle_since_ = programs_.idle() ? idle_since_ : now;
 }
 
 // mutants: broker-hub-next-deadline
 Instant Hub::next_deadline() const noexcept {
-    if (clients_.empty()) {
-        return idle_since_ + config_.idle;
-    }
-    Instant due = Instant::never();
+    Instant due = clients_.empty() && programs_.idle() ? idle_since_ + config_.idle : programs_.next_deadline();
     for (const auto& [id, client] : clients_) {
         if (client.state != Client::State::Member) {
             due = std::min(due, client.due);
@@ -104,18 +95,6 @@ void Hub::hear(ClientId id, Client& client, const Sockets& said, Instant now) {
     }
 }
 
-void Hub::hear(ClientId id, Client&, const Leave&, Instant now) {
-    end(id, now);
-}
-
-void Hub::hear(ClientId id, Client& client, const Stray& said, Instant now) {
-    if (client.state != Client::State::Member) {
-        end_garbage(id, now);
-        return;
-    }
-    forward(said, &client);
-}
-
 // What a client of an earlier broker brings is all that is left of it. Slots of that time are not lent again, unless
 // their programs come and go: nobody knows who else has one.
 // mutants: broker-hub-rejoin
@@ -127,12 +106,15 @@ void Hub::rejoin(ClientId id, Client& client, Instant now) {
         return;
     }
     slots_.grow(std::max(had, *has), Slots::State::Unknown);
+    if (had == 0) {
+        programs_.expect_old_claims(now + config_.patience);
+    }
     if (!slots_.claim(client.slot)) {
         end_garbage(id, now);
         return;
     }
     client.state = Client::State::Member;
-    members_[client.slot] = id;
+    programs_.add(client.slot, id);
     counters_.count(Counter::Rejoined);
     if (!hands_.send(id, Lent{client.slot, 0})) {
         end(id, now);
@@ -164,7 +146,7 @@ Hub::Lending Hub::try_lend(ClientId id, Client& client, Instant now) {
         return taken;
     }
     client.state = Client::State::Member;
-    members_[client.slot] = id;
+    programs_.add(client.slot, id);
     hands_.drain(client.slot);
     counters_.count(Counter::Lent);
     if (!hands_.send(id, Lent{client.slot, slots_.sockets()}) || !hands_.send_sockets(id)) {
@@ -203,21 +185,6 @@ Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
     return found ? Lending::Done : failed;
 }
 
-// mutants: broker-hub-forward
-void Hub::forward(const Stray& stray, const Client* from) {
-    if (stray.bytes.size() < wire::Bth::kBytes) {
-        counters_.count(Counter::NoOwner);
-        return;
-    }
-    const Qpn qpn{reinterpret_cast<const wire::RawBth*>(stray.bytes.data())->dest_qpn.get()};
-    const auto owner = members_.find(Slot{static_cast<std::uint8_t>(kOwners.of(qpn))});
-    if (owner == members_.end() || (from != nullptr && owner->first == from->slot)) {
-        counters_.count(Counter::NoOwner);
-        return;
-    }
-    counters_.count(hands_.send(owner->second, stray) ? Counter::Forwarded : Counter::NoRoom);
-}
-
 void Hub::refuse(ClientId id, Refusal why, Instant now) {
     counters_.count(Counter::Refused);
     (void)hands_.send(id, Refused{why});
@@ -238,7 +205,7 @@ void Hub::end(ClientId id, Instant now) {
 void Hub::forget(Clients::iterator found, Instant now) {
     if (found->second.state == Client::State::Member) {
         counters_.count(Counter::Ended);
-        members_.erase(found->second.slot);
+        programs_.remove(found->second.slot, now);
         slots_.give_back(found->second.slot, now);
     }
     clients_.erase(found);

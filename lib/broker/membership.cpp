@@ -89,6 +89,7 @@ Status Membership::begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> hel
     slot_ = slot;
     held_ = std::move(held);
     connection_ = std::move(connection);
+    voice_.begin(connection_.get());
     end_event_ = OwnedFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     const int own = fcntl(held_.at(slot.value).get(), F_DUPFD_CLOEXEC, 0);
     if (!end_event_.is_open() || own < 0) {
@@ -132,9 +133,7 @@ Membership::~Membership() {
     if (thread_.joinable()) {
         thread_.join();
     }
-    if (connection_.is_open()) {
-        static_cast<void>(send_message(connection_.get(), Leave{}, {}, false));
-    }
+    voice_.say_farewell();
 }
 
 void Membership::forget_in_child(int nothing) noexcept {
@@ -186,32 +185,40 @@ void Membership::hear() noexcept {
             return;
         }
         const std::optional<Message> said = got == Received::Packet ? parse_message(packet.bytes) : std::nullopt;
-        const Stray* const stray = said ? std::get_if<Stray>(&*said) : nullptr;
-        if (stray == nullptr) {
-            connection_ = OwnedFd();
-            again_ = Duration{};
+        if (const Claimed* const claimed = said ? std::get_if<Claimed>(&*said) : nullptr) {
+            voice_.hear(*claimed);
+        } else if (const Stray* const stray = said ? std::get_if<Stray>(&*said) : nullptr) {
+            bring(*stray);
+        } else {
+            lose_connection();
             return;
         }
-        static_cast<void>(queues_->bring([stray](port::HandedOver& to) noexcept {
-            to.remote = stray->remote;
-            to.udp_source_port = stray->udp_source_port;
-            to.index = stray->index;
-            to.ecn = stray->ecn;
-            to.len = static_cast<std::uint16_t>(stray->bytes.size());
-            std::copy(stray->bytes.begin(), stray->bytes.end(), to.bytes.begin());
-        }));
     }
+}
+
+// Lost if the port does not keep up.
+void Membership::bring(const Stray& stray) noexcept {
+    static_cast<void>(queues_->bring([&stray](port::HandedOver& to) noexcept {
+        to.remote = stray.remote;
+        to.udp_source_port = stray.udp_source_port;
+        to.index = stray.index;
+        to.ecn = stray.ecn;
+        to.len = static_cast<std::uint16_t>(stray.bytes.size());
+        std::copy(stray.bytes.begin(), stray.bytes.end(), to.bytes.begin());
+    }));
+}
+
+void Membership::lose_connection() noexcept {
+    voice_.end();
+    connection_ = OwnedFd();
+    again_ = Duration{};
 }
 
 // What came here and is for others. It is lost while there is no broker, or if the broker does not keep up.
 void Membership::speak() noexcept {
     const auto lead = [this](const port::HandedOver& datagram) noexcept {
-        if (connection_.is_open()) {
-            static_cast<void>(send_message(connection_.get(),
-                                           Stray{datagram.remote, datagram.udp_source_port, datagram.index,
-                                                 datagram.ecn, std::span(datagram.bytes).first(datagram.len)},
-                                           {}, false));
-        }
+        voice_.lead({datagram.remote, datagram.udp_source_port, datagram.index, datagram.ecn,
+                     std::span(datagram.bytes).first(datagram.len)});
     };
     while (queues_->take_out(lead)) {
     }
@@ -230,6 +237,10 @@ void Membership::come_back() noexcept {
         return;
     }
     connection_ = std::move(welcome->connection);
+    if (!voice_.begin(connection_.get())) {
+        lose_connection();
+        return;
+    }
     rejoined_.fetch_add(1, std::memory_order_release);
 }
 

@@ -10,6 +10,7 @@
 #include "lib/base/owned_fd.hpp"
 #include "lib/base/result.hpp"
 #include "lib/broker/packets.hpp"
+#include "lib/broker/voice.hpp"
 #include "lib/port/socket_queues.hpp"
 
 namespace cairn::broker {
@@ -46,6 +47,8 @@ public:
     [[nodiscard]] Slot slot() const noexcept { return slot_; }
     // For UringPort::open(), whose worker is the slot.
     [[nodiscard]] const std::shared_ptr<port::SocketQueues>& queues() const noexcept { return queues_; }
+    // For the program's connection manager.
+    [[nodiscard]] Voice& voice() noexcept { return voice_; }
     // How often a new broker was found after one died. Any thread.
     [[nodiscard]] std::uint32_t rejoined() const noexcept { return rejoined_.load(std::memory_order_acquire); }
 
@@ -55,6 +58,8 @@ private:
     void run() noexcept;
     void sleep(int timeout_ms) noexcept;
     void hear() noexcept;
+    void bring(const Stray& stray) noexcept;
+    void lose_connection() noexcept;
     void speak() noexcept;
     void come_back() noexcept;
 
@@ -67,7 +72,8 @@ private:
     std::shared_ptr<port::SocketQueues> queues_;
     OwnedFd end_event_;
     OwnedFd connection_;  // the thread's; not open: the broker is gone
-    Duration again_{};    // before the next look for one
+    Voice voice_;
+    Duration again_{};  // before the next look for one
     std::atomic<bool> ends_{false};
     std::atomic<std::uint32_t> rejoined_{0};
     std::thread thread_;

@@ -43,6 +43,24 @@ struct RawStray {
     std::uint8_t ecn;
     std::uint8_t zero;
 };
+struct RawClaim {
+    Be32 ask;
+    Be64 service;
+    std::uint8_t first;   // of a Claim whether it shares, of a Claimed whether it is granted
+    std::uint8_t second;  // of a Claim whether any port will do
+};
+struct RawService {
+    Be64 service;
+};
+struct RawWill {
+    Be32 name;
+    std::array<std::uint8_t, 16> remote;
+    wire::MadBytes mad;
+};
+struct RawName {
+    Be32 name;
+};
+static_assert(sizeof(RawClaim) == 14 && sizeof(RawWill) == 20 + wire::kMadBytes);
 static_assert(sizeof(RawHead) == 8 && sizeof(RawSlot) == 4 && sizeof(RawStray) == 24);
 static_assert(sizeof(RawHead) + sizeof(RawStray) + port::kMaxUdpPayloadBytes <= kMostMessageBytes);
 
@@ -105,11 +123,58 @@ std::optional<Message> parse_stray(Bytes body) noexcept {
     return Stray{net::IpAddress::from_v6(raw.remote), raw.udp_source_port.get(), raw.index.get(), raw.ecn, rest};
 }
 
+// mutants: broker-parse-claim
+std::optional<Message> parse_claim(Bytes body) noexcept {
+    if (!is_exactly<RawClaim>(body)) {
+        return std::nullopt;
+    }
+    const auto raw = read_raw<RawClaim>(body.data());
+    if (raw.first > 1 || raw.second > 1) {
+        return std::nullopt;
+    }
+    return Claim{raw.ask.get(), wire::ServiceId{raw.service.get()}, raw.first != 0, raw.second != 0};
+}
+
+// mutants: broker-parse-claimed
+std::optional<Message> parse_claimed(Bytes body) noexcept {
+    if (!is_exactly<RawClaim>(body)) {
+        return std::nullopt;
+    }
+    const auto raw = read_raw<RawClaim>(body.data());
+    if (raw.first > 1 || raw.second != 0) {
+        return std::nullopt;
+    }
+    return Claimed{raw.ask.get(), wire::ServiceId{raw.service.get()}, raw.first != 0};
+}
+
+std::optional<Message> parse_release(Bytes body) noexcept {
+    if (!is_exactly<RawService>(body)) {
+        return std::nullopt;
+    }
+    return Release{wire::ServiceId{read_raw<RawService>(body.data()).service.get()}};
+}
+
+std::optional<Message> parse_will(Bytes body) noexcept {
+    if (!is_exactly<RawWill>(body)) {
+        return std::nullopt;
+    }
+    const auto raw = read_raw<RawWill>(body.data());
+    return Will{raw.name.get(), net::IpAddress::from_v6(raw.remote), raw.mad};
+}
+
+std::optional<Message> parse_revoke(Bytes body) noexcept {
+    if (!is_exactly<RawName>(body)) {
+        return std::nullopt;
+    }
+    return Revoke{read_raw<RawName>(body.data()).name.get()};
+}
+
 using Parser = std::optional<Message> (*)(Bytes) noexcept;
 // In the order of the variant.
 constexpr std::array<Parser, std::variant_size_v<Message>> kParsers{
-    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>, parse_slot<Lent>,
-    parse_sockets,       parse_refused,      parse_stray};
+    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>,  parse_slot<Lent>, parse_sockets,
+    parse_refused,       parse_stray,        parse_nothing<Manage>, parse_claim,      parse_claimed,
+    parse_release,       parse_will,         parse_revoke};
 
 class Writer {
 public:
@@ -136,6 +201,20 @@ struct PutBody {
 
     void operator()(const Join&) const noexcept {}
     void operator()(const Leave&) const noexcept {}
+    void operator()(const Manage&) const noexcept {}
+    void operator()(const Claim& said) const noexcept {
+        out.put(RawClaim{Be32{said.ask}, Be64{said.service.value}, said.shares ? std::uint8_t{1} : std::uint8_t{0},
+                         said.any ? std::uint8_t{1} : std::uint8_t{0}});
+    }
+    void operator()(const Claimed& said) const noexcept {
+        out.put(
+            RawClaim{Be32{said.ask}, Be64{said.service.value}, said.granted ? std::uint8_t{1} : std::uint8_t{0}, 0});
+    }
+    void operator()(const Release& said) const noexcept { out.put(RawService{Be64{said.service.value}}); }
+    void operator()(const Will& said) const noexcept {
+        out.put(RawWill{Be32{said.name}, said.remote.octets(), said.mad});
+    }
+    void operator()(const Revoke& said) const noexcept { out.put(RawName{Be32{said.name}}); }
     void operator()(const Rejoin& said) const noexcept { out.put(RawSlot{said.slot.value, 0, Be16{said.sockets}}); }
     void operator()(const Lent& said) const noexcept { out.put(RawSlot{said.slot.value, 0, Be16{said.sockets}}); }
     void operator()(const Sockets& said) const noexcept { out.put(RawCount{Be16{said.count}}); }

@@ -10,6 +10,8 @@
 #include "lib/base/types.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/port.hpp"
+#include "lib/wire/cm_types.hpp"
+#include "lib/wire/mad.hpp"
 
 namespace cairn::broker {
 
@@ -72,7 +74,52 @@ struct Stray {
     std::span<const std::uint8_t> bytes{};  // at most port::kMaxUdpPayloadBytes
 };
 
-using Message = std::variant<Join, Rejoin, Leave, Lent, Sockets, Refused, Stray>;
+// Management datagrams (queue pair 1) come to the broker. The program answers such that nobody else is meant to answer.
+struct Manage {
+    friend bool operator==(const Manage&, const Manage&) noexcept = default;
+};
+// The program asks for a service's requests; a port of rdma_cm is the service of that number in its port space. One
+// program has a service alone, or some have it that all share it: then the first of them gets the requests. Said again,
+// it changes whether the service is shared.
+struct Claim {
+    std::uint32_t ask = 0;  // names the answer; 0: none is wanted
+    wire::ServiceId service{};
+    bool shares = false;
+    bool any = false;  // any port that is free: the service's low 16 bits are where to begin
+
+    friend bool operator==(const Claim&, const Claim&) noexcept = default;
+};
+// The answer of the broker.
+struct Claimed {
+    std::uint32_t ask = 0;
+    wire::ServiceId service{};
+    bool granted = false;
+
+    friend bool operator==(const Claimed&, const Claimed&) noexcept = default;
+};
+// The program gives the service back.
+struct Release {
+    wire::ServiceId service{};
+
+    friend bool operator==(const Release&, const Release&) noexcept = default;
+};
+// What the broker says to a peer if the program dies: a message that ends a connection (DREQ). `name` is the program's
+// name for the connection. Said again, it takes the earlier one's place.
+struct Will {
+    std::uint32_t name = 0;
+    net::IpAddress remote{};
+    wire::MadBytes mad{};
+
+    friend bool operator==(const Will&, const Will&) noexcept = default;
+};
+struct Revoke {
+    std::uint32_t name = 0;
+
+    friend bool operator==(const Revoke&, const Revoke&) noexcept = default;
+};
+
+using Message =
+    std::variant<Join, Rejoin, Leave, Lent, Sockets, Refused, Stray, Manage, Claim, Claimed, Release, Will, Revoke>;
 
 constexpr std::size_t kMostMessageBytes = 64 + port::kMaxUdpPayloadBytes;
 using MessageBytes = std::array<std::uint8_t, kMostMessageBytes>;

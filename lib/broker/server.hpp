@@ -56,7 +56,9 @@ private:
     bool send(ClientId client, const Message& message) override;
     bool send_sockets(ClientId client) override;
     void end(ClientId client) override;
+    void send_mad(const Will& will) override;
 
+    const Place place_;
     OwnedFd listener_;  // closes after the sockets: who follows finds the port free
     KernelGroup group_;
     OwnedFd epoll_;
@@ -66,6 +68,7 @@ private:
     Connections connections_;
     std::vector<ClientId> ended_;
     std::uint64_t last_id_ = 0;
+    Psn psn_{};  // of the next management datagram
     bool watches_own_ = false;
 };
 

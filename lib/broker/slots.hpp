@@ -29,7 +29,7 @@ public:
     void grow(std::uint16_t count, State state) noexcept {
         CAIRN_ASSERT(count >= sockets_ && count <= kMostSockets);
         for (; sockets_ < count; ++sockets_) {
-            states_[sockets_] = sockets_ == 0 ? State::Lent : state;
+            states_[sockets_] = state;
             free_since_[sockets_] = kEver;
         }
     }

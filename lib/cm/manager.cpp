@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/cm/last_words.hpp"
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
 
@@ -249,9 +250,7 @@ void Manager::send_timeout_rej(Connection& connection) {
 }
 
 void Manager::start_disconnect(Connection& connection, std::span<const std::uint8_t> private_data, Instant now) {
-    wire::Dreq dreq;
-    dreq.ids = {connection.id, connection.remote_id};
-    dreq.remote_qpn = connection.remote_qpn;
+    wire::Dreq dreq = make_dreq(connection);
     std::copy(private_data.begin(), private_data.end(), dreq.private_data.begin());
     send(connection, numbers_.next(), dreq, std::nullopt);
     connection.state = State::DreqSent;

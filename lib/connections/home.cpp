@@ -46,7 +46,7 @@ Status status_of(std::optional<cm::CallRefusal> refusal) {
 
 Result<std::unique_ptr<Home>> Home::create(std::shared_ptr<Agent> agent, worker::Worker& worker,
                                            const HomeConfig& config, std::unique_ptr<MadRoad> road) {
-    const bool is_owner = road == nullptr && worker.config().owner == 0;
+    const bool is_owner = road == nullptr && (worker.config().owner == 0 || config.has_queue_pair_1);
     road = road != nullptr ? std::move(road) : std::make_unique<WorkerRoad>(worker);
     std::unique_ptr<Home> made(new Home(std::move(agent), worker, config, std::move(road)));
     Status ready = made->agent_->add(*made, worker);

@@ -20,11 +20,12 @@ struct HomeConfig {
     cm::Config cm{};  // the seed is drawn from the worker's engine, the share of names is the worker's
     std::uint16_t udp_source_port =
         port::kFirstUdpSourcePort;  // the port of messages that are no answers; their answers come to it
+    bool has_queue_pair_1 = false;  // although the worker is not number 0: messages are brought to it (lib/broker)
 };
 
 // A tenant of its worker, among whose counters are the home's, and at worker 0 the agent's. The home of worker 0 owns
-// queue pair 1, unless a broker owns it. The owner hands other workers their messages. Messages, deadlines and calls of
-// users become events. Each event goes to its user.
+// queue pair 1, unless a broker owns it or the configuration gives it to another one. The owner hands other workers
+// their messages. Messages, deadlines and calls of users become events. Each event goes to its user.
 class Home final : private roce::UdReceiver, private worker::Tenant {
 public:
     // `road`: nullptr sends by the worker's sender. With a road a broker owns queue pair 1 and calls Agent::on_mad().

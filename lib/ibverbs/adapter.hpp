@@ -38,6 +38,8 @@ public:
     ~Adapter();
 
     [[nodiscard]] Lock& lock() noexcept { return lock_; }
+    // What the process says to the broker of its address; nullptr: it has the address alone. Any thread.
+    [[nodiscard]] broker::Voice* voice() noexcept { return membership_ == nullptr ? nullptr : &membership_->voice(); }
 
     // These need the lock.
     [[nodiscard]] worker::Worker& worker() noexcept { return *worker_; }

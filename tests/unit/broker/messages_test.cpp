@@ -20,6 +20,14 @@ Bytes bytes_of(const Message& message) {
 
 const Bytes kDatagram{1, 2, 3, 4, 5, 6, 7};
 
+Will a_will() {
+    Will will{0x123401, net::IpAddress::from_v4(0x7f000003), {}};
+    for (std::size_t i = 0; i < will.mad.size(); ++i) {
+        will.mad[i] = static_cast<std::uint8_t>(i * 7);
+    }
+    return will;
+}
+
 std::vector<Message> all_kinds() {
     Stray stray;
     stray.remote = net::IpAddress::from_v4(0x7f000002);
@@ -36,7 +44,15 @@ std::vector<Message> all_kinds() {
             Sockets{1},
             Refused{Refusal::AnotherUser},
             Refused{Refusal::NoResources},
-            Message{stray}};
+            Message{stray},
+            Manage{},
+            Claim{7, wire::ServiceId{0x0106'1f90}, true, false},
+            Claim{0, wire::ServiceId{1}, false, true},
+            Claimed{7, wire::ServiceId{0x0106'1f90}, true},
+            Claimed{8, wire::ServiceId{}, false},
+            Release{wire::ServiceId{0x0106'1f90}},
+            Message{a_will()},
+            Revoke{0xabcd}};
 }
 
 bool same(const Message& left, const Message& right) {
@@ -49,7 +65,15 @@ bool same(const Message& left, const Message& right) {
                one->index == other.index && one->ecn == other.ecn &&
                std::equal(one->bytes.begin(), one->bytes.end(), other.bytes.begin(), other.bytes.end());
     }
-    return bytes_of(left) == bytes_of(right);
+    return std::visit(
+        [&right]<class Said>(const Said& said) {
+            if constexpr (std::is_same_v<Said, Stray>) {
+                return false;
+            } else {
+                return said == std::get<Said>(right);
+            }
+        },
+        left);
 }
 
 TEST(BrokerMessages, EachComesThrough) {
@@ -101,6 +125,11 @@ TEST(BrokerMessages, NameSlotsThatThereAre) {
     EXPECT_FALSE(with(Lent{Slot{3}, 4}, 10, 2));
     EXPECT_FALSE(with(Sockets{1}, 9, 0));
     EXPECT_FALSE(with(Sockets{1}, 9, 65));
+    EXPECT_FALSE(with(Claim{}, 8 + 12, 2));
+    EXPECT_FALSE(with(Claim{}, 8 + 13, 2));
+    EXPECT_TRUE(with(Claim{}, 8 + 13, 1));
+    EXPECT_FALSE(with(Claimed{}, 8 + 12, 2));
+    EXPECT_FALSE(with(Claimed{}, 8 + 13, 1));
     EXPECT_FALSE(with(Refused{Refusal::Full}, 8, 5));
     EXPECT_TRUE(with(Refused{Refusal::Full}, 8, 4));
 }

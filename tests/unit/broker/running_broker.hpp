@@ -21,12 +21,22 @@
 
 namespace cairn::broker {
 
+inline bool comes(const std::function<bool()>& holds) {
+    for (int tries = 0; tries < 2000; ++tries) {
+        if (holds()) {
+            return true;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+}
+
 class RunningBroker {
 public:
     explicit RunningBroker(const Place& place, const HubConfig& config = {}, std::uint32_t user = geteuid())
         : place_(place) {
-        OwnedFd listener = listen_at(place);
-        EXPECT_TRUE(listener.is_open());
+        OwnedFd listener;  // the name is another's until the kernel has closed all that it had
+        EXPECT_TRUE(comes([&] { return (listener = listen_at(place)).is_open(); }));
         server_ = std::move(Server::make(place, std::move(listener), config, user).value());
         thread_ = std::thread([this] {
             server_->run([this] { return ends_.load(); });
@@ -48,16 +58,6 @@ private:
     std::atomic<bool> over_{false};
     std::thread thread_;
 };
-
-inline bool comes(const std::function<bool()>& holds) {
-    for (int tries = 0; tries < 2000; ++tries) {
-        if (holds()) {
-            return true;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
-}
 
 class ServerTest : public testing::Test {
 protected:

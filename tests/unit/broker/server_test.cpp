@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "lib/broker/meeting.hpp"
+#include "lib/wire/ud.hpp"
 #include "tests/unit/broker/running_broker.hpp"
 
 namespace cairn::broker {
@@ -47,6 +48,19 @@ TEST_F(ServerTest, WhatComesToTheWrongProgramIsLedToItsOwn) {
     EXPECT_EQ(receive(*port_two, 2), (std::vector<std::uint32_t>{second, second}));
 }
 
+TEST_F(ServerTest, WhatComesToTheBrokerIsLedFromThere) {
+    const RunningBroker broker(place);
+    const auto one = join();
+    const auto two = join();
+    const auto port_one = open(*one);
+    const auto port_two = open(*two);
+    const std::uint32_t first = 0xab00U | one->slot().value;
+    const std::uint32_t second = 0xcd00U | two->slot().value;
+    send({0xab00U | 77U, first, second, first});  // of nobody, and so it is all
+    EXPECT_EQ(receive(*port_one, 2), (std::vector<std::uint32_t>{first, first}));
+    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+}
+
 TEST_F(ServerTest, ABrokerThatDiesIsFollowedByOneThatKnowsAll) {
     auto broker = std::make_unique<RunningBroker>(place);
     const auto one = join();
@@ -70,6 +84,57 @@ TEST_F(ServerTest, ABrokerThatDiesIsFollowedByOneThatKnowsAll) {
     EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));
     EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
     EXPECT_EQ(receive(*port_three, 1), (std::vector<std::uint32_t>{third}));
+}
+
+TEST_F(ServerTest, ServicesOutliveTheBroker) {
+    const wire::ServiceId service{0x0106'1f90};
+    auto broker = std::make_unique<RunningBroker>(place);
+    const auto one = join();
+    const auto two = join();
+    const auto granted = one->voice().claim(service, false, false);
+    ASSERT_TRUE(granted.ok());
+    EXPECT_EQ(granted.value(), service);
+    const auto taken = two->voice().claim(service, false, false);
+    ASSERT_FALSE(taken.ok());
+    EXPECT_EQ(taken.reason(), ClaimRefusal::Taken);
+    const auto any = two->voice().claim(wire::ServiceId{0x0106'0000}, false, true);
+    ASSERT_TRUE(any.ok());
+    EXPECT_EQ(any.value().value, 0x0106'0000U + Services::kFirstPort);
+    broker.reset();
+    const auto unheard = two->voice().claim(service, false, false, milliseconds(1));
+    ASSERT_FALSE(unheard.ok());
+    EXPECT_EQ(unheard.reason(), ClaimRefusal::NoAnswer);
+    broker = std::make_unique<RunningBroker>(place);
+    const auto later = two->voice().claim(service, false, false, seconds(10));  // asked before it is back
+    ASSERT_FALSE(later.ok());
+    EXPECT_EQ(later.reason(), ClaimRefusal::Taken);
+    one->voice().release(service);
+    EXPECT_TRUE(comes([&] { return two->voice().claim(service, false, false).ok(); }));
+}
+
+// The peer listens on its own, as a host of another machine would.
+TEST_F(ServerTest, ConnectionsOfAProgramThatLeftAreEndedForIt) {
+    const RunningBroker broker(place);
+    auto one = join();
+    port::UringPortConfig own;
+    own.local = beside;
+    own.udp_port = place.udp_port;
+    const auto peer = std::move(port::UringPort::open(own).value());
+    Will will{0x4201, beside, {}};
+    will.mad.fill(0x5a);
+    one->voice().leave(will);
+    one->voice().leave({0x4301, beside, {}});
+    one->voice().revoke(0x4301);
+    one.reset();
+    std::array<port::PacketRef, 64> burst;
+    std::size_t got = 0;
+    EXPECT_TRUE(comes([&] { return (got = peer->receive_burst(burst, now)) != 0; }));
+    ASSERT_EQ(got, 1U);
+    EXPECT_TRUE(burst[0].icrc_ok);
+    ASSERT_EQ(burst[0].len, wire::kUdOverheadBytes + wire::kMadBytes);
+    EXPECT_EQ(reinterpret_cast<const wire::RawBth*>(burst[0].data)->dest_qpn.get(), 1U);
+    EXPECT_TRUE(std::equal(will.mad.begin(), will.mad.end(), burst[0].data + sizeof(wire::RawUd)));
+    peer->release_burst(std::span(burst).first(1));
 }
 
 TEST_F(ServerTest, ASlotIsFreeOnceItsProgramLeaves) {
@@ -170,7 +235,7 @@ TEST_F(ServerTest, WithoutABrokerAProgramIsAlone) {
     ASSERT_TRUE(joined.ok());
     EXPECT_NE(joined.value().why_alone.find("'/nowhere/cairn-broker': No such file"), std::string::npos)
         << joined.value().why_alone;
-    EXPECT_TRUE(listen_at(place).is_open());  // nothing is left of the attempt
+    EXPECT_TRUE(comes([&] { return listen_at(place).is_open(); }));  // nothing is left of the attempt
 }
 
 TEST_F(ServerTest, AnAddressWithAllSlotsLentSaysSo) {
@@ -252,7 +317,7 @@ TEST_F(ServerTest, ItEndsWhenNobodyNeedsItAndFreesTheAddress) {
     { const auto one = join(); }
     EXPECT_TRUE(comes([&] { return broker.is_over(); }));
     EXPECT_TRUE(port::UdpSocket::open({place.local, place.udp_port}).ok());
-    EXPECT_TRUE(listen_at(place).is_open());
+    EXPECT_TRUE(comes([&] { return listen_at(place).is_open(); }));
 }
 
 }  // namespace

@@ -10,45 +10,9 @@
 
 #include "lib/broker/hub.hpp"
 #include "lib/sim/random.hpp"
-#include "tests/unit/broker/kernel_model.hpp"
+#include "tests/unit/broker/world_parts.hpp"
 
 namespace cairn::broker {
-namespace {
-
-struct Program {
-    enum class State { Asking, Member, Lost, Refused };
-    Process process = 0;
-    State state = State::Asking;
-    bool stopped = false;
-    ClientId client{};
-    Slot slot{};
-    std::vector<SocketId> sockets{};  // copies
-    Instant back_at{};                // of one that lost its broker
-    bool unheard = false;             // what it asked died with a broker
-};
-
-class World;
-
-class Broker final : public Hands {
-public:
-    Broker(World& of, Process is) : world(of), process(is) {}
-    Opening open() override;
-    Growth grow() override;
-    std::optional<std::uint16_t> adopt(ClientId client) override;
-    void drain(Slot) override {}
-    bool send(ClientId client, const Message& message) override;
-    bool send_sockets(ClientId client) override;
-    void end(ClientId client) override;
-
-    World& world;
-    const Process process;
-    std::vector<SocketId> sockets;
-    bool others = false;
-};
-
-struct Chances {
-    std::uint32_t start, end, kill_broker, stop, forward;
-};
 
 class World {
 public:
@@ -100,9 +64,13 @@ public:
     }
     void check() {
         std::set<unsigned> slots;
+        std::set<wire::ServiceId> services;
         for (const Program& each : programs) {
             if (each.state == Program::State::Member || each.state == Program::State::Lost) {
                 EXPECT_TRUE(slots.insert(each.slot.value).second) << "two have slot " << unsigned{each.slot.value};
+                for (const wire::ServiceId service : each.services) {
+                    EXPECT_TRUE(each.late || services.insert(service).second) << "two have one service";
+                }
                 EXPECT_EQ(kernel.at(each.slot.value), each.sockets.at(each.slot.value)) << "steered to another";
             }
         }
@@ -117,9 +85,10 @@ public:
     std::unique_ptr<Broker> broker;
     std::unique_ptr<Hub> hub;
     std::vector<std::pair<Instant, ClientId>> losses;  // that the broker hears of later
+    Instant began_at{};                                // the hub
     std::uint32_t last_process = 0;
     std::uint64_t last_client = 0;
-    std::uint64_t lent = 0, rejoined = 0, refused = 0, delivered = 0;
+    std::uint64_t lent = 0, rejoined = 0, refused = 0, delivered = 0, claimed = 0;
 
 private:
     void act() {
@@ -142,11 +111,26 @@ private:
         if (random.chance(chances.forward) && hub != nullptr) {
             forward();
         }
+        if (random.chance(chances.forward) && !programs.empty()) {
+            claim(programs[random.below(programs.size())]);
+        }
+    }
+    void claim(Program& program) {
+        const wire::ServiceId service{random.below(6)};
+        if (program.state != Program::State::Member) {
+            return;
+        }
+        if (program.services.erase(service) != 0) {
+            hub->on_message(program.client, Release{service}, now);
+        } else {
+            hub->on_message(program.client, Claim{1, service, false, false}, now);
+        }
     }
     void connect(Program& program) {
         if (hub == nullptr) {
             broker = std::make_unique<Broker>(*this, ++last_process);
             hub = std::make_unique<Hub>(*broker, config, now);
+            began_at = now;
         }
         program.client = ClientId{++last_client};
         hub->on_connected(program.client, now);
@@ -166,7 +150,11 @@ private:
             kill_broker();  // in the midst of it
             return;
         }
+        program.late = program.late || now > began_at + config.patience;
         hub->on_message(client, Sockets{static_cast<std::uint16_t>(program.sockets.size())}, now);
+        for (const wire::ServiceId service : program.services) {
+            hub->on_message(client, Claim{0, service, false, false}, now);
+        }
     }
     void kill(std::size_t which) {
         const Program gone = programs[which];
@@ -277,6 +265,11 @@ bool Broker::send(ClientId client, const Message& message) {
         program->slot = lent->slot;
         program->state = Program::State::Member;
         ++(back ? world.rejoined : world.lent);
+    } else if (const Claimed* const claimed = std::get_if<Claimed>(&message)) {
+        if (claimed->granted && program->state == Program::State::Member) {
+            program->services.insert(claimed->service);
+            ++world.claimed;
+        }
     } else if (std::holds_alternative<Refused>(message)) {
         EXPECT_EQ(program->state, Program::State::Asking);
         program->state = Program::State::Refused;
@@ -304,11 +297,14 @@ void Broker::end(ClientId client) {
     }
 }
 
+namespace {
+
 TEST(BrokerWorld, ADatagramReachesItsProgramOrNobody) {
     std::uint64_t lent = 0;
     std::uint64_t rejoined = 0;
     std::uint64_t refused = 0;
     std::uint64_t delivered = 0;
+    std::uint64_t claimed = 0;
     for (std::uint64_t seed = 1; seed <= 300 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         World world(seed);
@@ -318,11 +314,13 @@ TEST(BrokerWorld, ADatagramReachesItsProgramOrNobody) {
         rejoined += world.rejoined;
         refused += world.refused;
         delivered += world.delivered;
+        claimed += world.claimed;
     }
     EXPECT_GT(lent, 1000U);  // these worlds have seen all of it
     EXPECT_GT(rejoined, 1000U);
     EXPECT_GT(refused, 100U);
     EXPECT_GT(delivered, 1000U);
+    EXPECT_GT(claimed, 1000U);
 }
 
 }  // namespace

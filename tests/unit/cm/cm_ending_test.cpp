@@ -1,5 +1,6 @@
 // Connections that end: by request, by both at a time, because a peer has forgotten them or a user wants no more of
 // them.
+#include "lib/cm/last_words.hpp"
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
@@ -22,6 +23,18 @@ TEST_F(CmPair, ADisconnectionIsAskedForAgainAndEndsWithoutAnAnswer) {
     EXPECT_EQ(client.event<Disconnected>().id, active);
     pass_time(client);
     EXPECT_EQ(client.event<Released>().id, active);
+}
+
+TEST_F(CmPair, SomebodyElseMayEndTheConnectionOfAProcessThatDied) {
+    listen();
+    EXPECT_EQ(last_words(server.manager.find(ConnectionId{7}), 1), std::nullopt);
+    establish();
+    const auto words = last_words(server.manager.find(passive), 1);
+    ASSERT_TRUE(words.has_value());
+    client.take(server, *words, now);
+    EXPECT_EQ(client.event<DisconnectRequested>().id, active);
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), std::nullopt);
+    EXPECT_EQ(last_words(client.manager.find(active), 1), std::nullopt);  // it is ending
 }
 
 TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {

@@ -1,0 +1,149 @@
+#include "lib/broker/programs.hpp"
+
+#include <algorithm>
+
+#include "lib/cm/name_share.hpp"
+#include "lib/cm/steering.hpp"
+#include "lib/port/qpn_owners.hpp"
+#include "lib/wire/cm_message.hpp"
+#include "lib/wire/ud.hpp"
+
+namespace cairn::broker {
+
+namespace {
+
+constexpr port::QpnOwners kOwners(kMostSockets);
+constexpr cm::NameShare kNames{kOwners.bits(), 0};
+constexpr std::size_t kMostPostponed = 4096;
+
+}  // namespace
+
+// mutants: broker-programs-remove
+void Programs::remove(Slot slot, Instant now) {
+    members_.erase(slot);
+    services_.forget(slot);
+    std::erase_if(postponed_, [slot](const auto& each) { return each.first == slot; });
+    wills_.open(slot, now);
+    carry_out_wills(now);
+}
+
+void Programs::on_timeout(Instant now) {
+    answer_postponed(now);
+    carry_out_wills(now);
+}
+
+Instant Programs::next_deadline() const noexcept {
+    return std::min(wills_.next_deadline(), postponed_.empty() ? Instant::never() : settled_at_);
+}
+
+// What was granted by an earlier broker goes before what is new.
+// mutants: broker-programs-hear-claim
+void Programs::hear(Slot from, const Claim& said, Instant now) {
+    if (said.ask != 0 && now < settled_at_ && postponed_.size() < kMostPostponed) {
+        postponed_.emplace_back(from, said);
+        return;
+    }
+    answer(from, said);
+}
+
+// mutants: broker-programs-answer-postponed
+void Programs::answer_postponed(Instant now) {
+    if (now < settled_at_) {
+        return;
+    }
+    for (const auto& [slot, claim] : std::exchange(postponed_, {})) {
+        answer(slot, claim);
+    }
+}
+
+// Who cannot be told asks in vain.
+void Programs::answer(Slot to, const Claim& said) {
+    const std::optional<wire::ServiceId> has = services_.claim(to, said);
+    if (!has) {
+        counters_.count(Counter::ServiceTaken);
+    }
+    const Claimed answer{said.ask, has.value_or(said.service), has.has_value()};
+    if (said.ask != 0 && !hands_.send(members_.at(to).client, answer)) {
+        counters_.count(Counter::NoRoom);
+    }
+}
+
+void Programs::hear(Slot from, const Will& said, Instant) {
+    if (!wills_.leave(from, said)) {
+        counters_.count(Counter::WillsLost);
+    }
+}
+
+// mutants: broker-programs-lead
+void Programs::lead(const Stray& stray, std::optional<Slot> from) {
+    if (stray.bytes.size() < wire::Bth::kBytes) {
+        counters_.count(Counter::NoOwner);
+        return;
+    }
+    const Qpn qpn{reinterpret_cast<const wire::RawBth*>(stray.bytes.data())->dest_qpn.get()};
+    if (qpn == wire::kGeneralServicesQpn) {
+        lead_mad(stray);
+        return;
+    }
+    forward(stray, Slot{static_cast<std::uint8_t>(kOwners.of(qpn))}, from, Counter::Forwarded, Counter::NoOwner);
+}
+
+// By the name that a program drew, which has its slot in the low bits, or by the service; what names neither is for all
+// who may have sent what it answers.
+// mutants: broker-programs-lead-mad
+void Programs::lead_mad(const Stray& stray) {
+    const bool is_mad = stray.bytes.size() == wire::kUdOverheadBytes + wire::kMadBytes;
+    const auto parsed = wire::CmMad::parse(is_mad ? stray.bytes.subspan(sizeof(wire::RawUd), wire::kMadBytes)
+                                                  : std::span<const std::uint8_t>());
+    if (!parsed.ok()) {
+        counters_.count(Counter::NoManager);
+        return;
+    }
+    const auto forward_to = [this, &stray](Slot slot) {
+        forward(stray, slot, std::nullopt, Counter::Managed, Counter::NoManager);
+    };
+    const cm::Steering steering = cm::steer(parsed.value().message);
+    if (const auto* const named = std::get_if<cm::ToNamed>(&steering)) {
+        if (std::holds_alternative<wire::Drep>(parsed.value().message)) {
+            wills_.on_answer(named->name);
+        }
+        forward_to(Slot{static_cast<std::uint8_t>(kNames.owner_of(named->name))});
+    } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
+        const std::optional<Slot> holder = services_.holder(listener->service);
+        forward_to(holder ? *holder : any_manager());  // who has no listener refuses it
+    } else {
+        for (const auto& [slot, member] : members_) {
+            if (member.manages) {
+                forward_to(slot);
+            }
+        }
+    }
+}
+
+// mutants: broker-programs-forward
+void Programs::forward(const Stray& stray, Slot to, std::optional<Slot> from, Counter led, Counter lost) {
+    const auto owner = members_.find(to);
+    if (owner == members_.end() || from == to) {
+        counters_.count(lost);
+        return;
+    }
+    counters_.count(hands_.send(owner->second.client, stray) ? led : Counter::NoRoom);
+}
+
+// Slot 0: none has one.
+// mutants: broker-programs-any-manager
+Slot Programs::any_manager() const {
+    const auto found =
+        std::find_if(members_.begin(), members_.end(), [](const auto& each) { return each.second.manages; });
+    return found == members_.end() ? Slot{} : found->first;
+}
+
+// mutants: broker-programs-carry-out
+void Programs::carry_out_wills(Instant now) {
+    while (const Will* const will = wills_.poll(now)) {
+        counters_.count(Counter::WillsSent);
+        hands_.send_mad(*will);
+    }
+}
+
+}  // namespace cairn::broker

@@ -1,0 +1,41 @@
+// Which program has which service of an address.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "lib/broker/messages.hpp"
+
+namespace cairn::broker {
+
+class Services {
+public:
+    static constexpr std::size_t kMostOfOne = 32768;    // services that a program may have
+    static constexpr std::uint16_t kFirstPort = 32768;  // those that are given are of [kFirstPort, kLastPort]
+    static constexpr std::uint16_t kLastPort = 60999;
+
+    // Returns the service that the program has from now on. Nothing: another has it, or it has too many.
+    [[nodiscard]] std::optional<wire::ServiceId> claim(Slot program, const Claim& wanted);
+    void release(Slot program, wire::ServiceId service);
+    // The program has ended.
+    void forget(Slot program);
+    // Returns who gets the service's requests.
+    [[nodiscard]] std::optional<Slot> holder(wire::ServiceId service) const;
+    [[nodiscard]] std::size_t size() const noexcept { return holders_.size(); }
+
+private:
+    struct Holder {
+        Slot program{};
+        bool shares = false;
+    };
+
+    [[nodiscard]] bool may_have(Slot program, wire::ServiceId service, bool shares) const;
+    [[nodiscard]] std::optional<wire::ServiceId> find_port(wire::ServiceId from) const;
+
+    std::map<wire::ServiceId, std::vector<Holder>> holders_;
+    std::map<Slot, std::size_t> counts_;
+};
+
+}  // namespace cairn::broker

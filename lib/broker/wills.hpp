@@ -1,0 +1,49 @@
+// What programs want to be said to their peers if they die, and what is being said for those that did.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "lib/base/time.hpp"
+#include "lib/broker/messages.hpp"
+
+namespace cairn::broker {
+
+class Wills {
+public:
+    static constexpr std::size_t kMostOfOne = 16384;
+    static constexpr int kTries = 4;                         // of each, until its peer answers
+    static constexpr Duration kBetween = milliseconds(300);  // doubled each time
+
+    // False: the program has too many.
+    [[nodiscard]] bool leave(Slot program, const Will& will);
+    void revoke(Slot program, std::uint32_t name);
+    // The program has died: its wills are carried out from now on.
+    void open(Slot program, Instant now);
+
+    // Returns a message to be sent now, until there is none. It is valid until the next call.
+    [[nodiscard]] const Will* poll(Instant now);
+    // A peer has answered the message that ends the connection of that name.
+    void on_answer(std::uint32_t name);
+    [[nodiscard]] Instant next_deadline() const noexcept {
+        return due_.empty() ? Instant::never() : due_.begin()->first;
+    }
+    // Nothing is being said.
+    [[nodiscard]] bool idle() const noexcept { return under_way_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept;
+
+private:
+    struct UnderWay {
+        Will will{};
+        int tries = 0;
+        Instant due{};
+    };
+
+    std::map<Slot, std::map<std::uint32_t, Will>> left_;  // by name
+    std::map<std::uint32_t, UnderWay> under_way_;         // by name: the names of all programs differ
+    std::set<std::pair<Instant, std::uint32_t>> due_;     // of those that are under way
+};
+
+}  // namespace cairn::broker
