@@ -75,6 +75,29 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
     }
 }
 
+// Fills in the port. False: it is taken, or all are.
+[[nodiscard]] bool claim_alone(PortClaim& claim) {
+    claim.port = claim_port(claim);
+    return claim.port != 0;
+}
+
+// Likewise, and no other program of the address has it.
+[[nodiscard]] bool claim_with_service(const Endpoint& endpoint, const Device& device, PortClaim& claim) {
+    constexpr int kTries = 64;  // other programs have taken so many of the ports that are free here
+    const std::uint16_t wanted = claim.port;
+    for (int tries = 0; tries < (wanted != 0 ? 1 : kTries); ++tries) {
+        claim.port = wanted;
+        if (!claim_alone(claim)) {
+            return false;
+        }
+        if (claim_service(device, service_of(endpoint, claim.port), claim.shares)) {
+            return true;
+        }
+        release_port(claim.space, claim.port, claim.address);
+    }
+    return false;
+}
+
 }  // namespace
 
 ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexcept {
@@ -92,7 +115,7 @@ ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexc
     return way;
 }
 
-int take_address(Endpoint& endpoint, const End& local) {
+int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {
     Device* device = nullptr;
     if (!local.address.is_unspecified()) {
         if (!is_local(local)) {
@@ -104,8 +127,9 @@ int take_address(Endpoint& endpoint, const End& local) {
         }
     }
     PortClaim claim{endpoint.space, local.address, local.port, endpoint.options.shares_port};
-    claim.port = claim_port(claim);
-    if (claim.port == 0) {
+    endpoint.serves = purpose == Purpose::Serve && device != nullptr;
+    if (!(endpoint.serves ? claim_with_service(endpoint, *device, claim) : claim_alone(claim))) {
+        endpoint.serves = false;
         return local.port == 0 ? EADDRNOTAVAIL : EADDRINUSE;
     }
     endpoint.claimed = claim;
@@ -118,7 +142,8 @@ int take_address(Endpoint& endpoint, const End& local) {
 
 int bind(Endpoint& endpoint, const End& local) {
     const Held held(endpoint);
-    return judge_call(endpoint.state, Call::Bind) == Answer::Go ? take_address(endpoint, local) : EINVAL;
+    return judge_call(endpoint.state, Call::Bind) == Answer::Go ? take_address(endpoint, local, Purpose::Serve)
+                                                                : EINVAL;
 }
 
 // A loopback to itself is asked for by the unspecified address.
@@ -130,7 +155,7 @@ int resolve_address(Endpoint& endpoint, const std::optional<End>& local, const E
     }
     if (verdict == Answer::BindFirst) {
         const net::IpAddress any = remote.is_v6 ? net::IpAddress{} : net::IpAddress::from_v4(0);
-        const int refused = take_address(endpoint, local.value_or(End{any, 0, remote.is_v6, 0}));
+        const int refused = take_address(endpoint, local.value_or(End{any, 0, remote.is_v6, 0}), Purpose::Ask);
         if (refused != 0) {
             return refused;
         }

@@ -21,12 +21,22 @@ constexpr std::uint8_t kMostRetries = 7;
     return std::min(wanted, kMostRetries);
 }
 
+// One of several devices at which an endpoint listens that is bound to none.
 [[nodiscard]] int listen_on(Device& device, Endpoint& endpoint, std::uint32_t backlog) {
+    const wire::ServiceId service = service_of(endpoint, endpoint.local.port);
+    if (!claim_service(device, service, endpoint.options.shares_port)) {
+        return EADDRINUSE;
+    }
     const std::lock_guard hold(device.adapter().lock());
-    return device.exchange->listen(endpoint, backlog);
+    const int refused = device.exchange->listen(endpoint, backlog);
+    if (refused != 0) {
+        release_service(device, service);
+    }
+    return refused;
 }
 
-void unlisten_on(Device& device, Endpoint& endpoint) noexcept {
+void unlisten_on(Device& device, Endpoint& endpoint) {
+    release_service(device, service_of(endpoint, endpoint.local.port));
     const std::lock_guard hold(device.adapter().lock());
     device.exchange->unlisten(endpoint);
 }
@@ -137,7 +147,8 @@ void unlisten_on(Device& device, Endpoint& endpoint) noexcept {
 
 int listen(Endpoint& endpoint, int backlog) {
     const Held held(endpoint);
-    const int unbound = judge_call(endpoint.state, Call::Listen) == Answer::BindFirst ? take_address(endpoint, {}) : 0;
+    const int unbound =
+        judge_call(endpoint.state, Call::Listen) == Answer::BindFirst ? take_address(endpoint, {}, Purpose::Serve) : 0;
     if (unbound != 0) {
         return unbound;
     }
@@ -195,7 +206,7 @@ int establish(Endpoint& endpoint) {
         return EINVAL;
     }
     Exchange& exchange = *endpoint.device->exchange;
-    const std::optional<cm::CallRefusal> refusal = exchange.manager().ready(*endpoint.connection, {}, exchange.now());
+    const std::optional<cm::CallRefusal> refusal = exchange.establish(*endpoint.connection);
     if (refusal) {
         return errno_of(*refusal);
     }
@@ -273,7 +284,10 @@ void end(Endpoint& endpoint) noexcept {
             exchange.settle();
         }
         if (endpoint.claimed.port != 0) {
-            release_port(endpoint.claimed.space, endpoint.claimed.port, endpoint.claimed.address);
+            const bool was_last = release_port(endpoint.claimed.space, endpoint.claimed.port, endpoint.claimed.address);
+            if (was_last && endpoint.serves) {
+                release_service(*endpoint.device, service_of(endpoint, endpoint.claimed.port));
+            }
             endpoint.claimed.port = 0;
         }
         endpoint.state = State::Failed;

@@ -158,10 +158,26 @@ std::uint16_t claim_port(const PortClaim& wanted) {
     return all.ports.claim(wanted, static_cast<std::uint32_t>(all.chance()));
 }
 
-void release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
-    if (of_this_process != nullptr) {
-        const std::lock_guard hold(of_this_process->of_ports);
-        of_this_process->ports.release(space, port, address);
+bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
+    if (of_this_process == nullptr) {
+        return false;
+    }
+    const std::lock_guard hold(of_this_process->of_ports);
+    return of_this_process->ports.release(space, port, address);
+}
+
+bool claim_service(const Device& device, wire::ServiceId service, bool shares) {
+    broker::Voice* const voice = device.adapter().voice();
+    if (voice == nullptr) {
+        return true;
+    }
+    const auto claimed = voice->claim(service, shares, false);
+    return claimed.ok() || claimed.reason() == broker::ClaimRefusal::NoAnswer;
+}
+
+void release_service(const Device& device, wire::ServiceId service) {
+    if (broker::Voice* const voice = device.adapter().voice()) {
+        voice->release(service);
     }
 }
 

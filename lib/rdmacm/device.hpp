@@ -40,8 +40,12 @@ struct Device {
 // Returns the device's domain of XRC; nullptr, with errno, if it cannot be made.
 [[nodiscard]] ibv_xrcd* xrcd_of(Device& device);
 
-// The ports of this process.
+// The ports of this process, as PortTable.
 [[nodiscard]] std::uint16_t claim_port(const PortClaim& wanted);
-void release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
+bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
+// The services of all programs of the device's address. Returns false if another program has it. A broker that does not
+// answer is told later.
+[[nodiscard]] bool claim_service(const Device& device, wire::ServiceId service, bool shares);
+void release_service(const Device& device, wire::ServiceId service);
 
 }  // namespace cairn::rdmacm

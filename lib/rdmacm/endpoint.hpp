@@ -53,6 +53,7 @@ struct Endpoint {
     End remote{};
     Device* device = nullptr;  // nullptr: any
     PortClaim claimed{};       // port 0: none
+    bool serves = false;       // it claimed its service, too
     Options options{};
     std::optional<cm::ConnectionId> connection{};
     std::optional<cm::DatagramId> question{};      // ours, or that of a peer
@@ -108,8 +109,10 @@ private:
 [[nodiscard]] int disconnect(Endpoint& endpoint);
 [[nodiscard]] int notify(Endpoint& endpoint, ibv_event_type event);
 [[nodiscard]] int set_option(Endpoint& endpoint, int level, int name, std::span<const std::uint8_t> value);
+// What an address is wanted for. Who serves claims the service for all programs of the address.
+enum class Purpose : std::uint8_t { Serve, Ask };
 // Sets the port and address of what is not bound yet. Needs `calls`.
-[[nodiscard]] int take_address(Endpoint& endpoint, const End& local);
+[[nodiscard]] int take_address(Endpoint& endpoint, const End& local, Purpose purpose);
 // Writes what a queue pair needs on its way to `wanted.qp_state`.
 [[nodiscard]] int init_attributes(Endpoint& endpoint, ibv_qp_attr& wanted, int& mask);
 // The answer is an event.

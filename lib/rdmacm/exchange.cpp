@@ -1,6 +1,7 @@
 #include "lib/rdmacm/exchange.hpp"
 
 #include <cerrno>
+#include <type_traits>
 #include <variant>
 
 #include "lib/ibverbs/objects.hpp"
@@ -86,12 +87,18 @@ int errno_of(cm::CallRefusal refusal) noexcept {
 Result<std::unique_ptr<Exchange>> Exchange::open(Device& device) {
     std::unique_ptr<Exchange> made(new Exchange(device));
     const std::lock_guard hold(device.adapter().lock());
+    broker::Voice* const voice = device.adapter().voice();
+    connections::HomeConfig config;
+    config.has_queue_pair_1 = voice != nullptr;  // the broker leads what comes for us here
     Result<std::unique_ptr<connections::Home>> home =
-        connections::Home::create(connections::Agent::create(), device.adapter().worker(), {});
+        connections::Home::create(connections::Agent::create(), device.adapter().worker(), config);
     if (!home.ok()) {
         return home.error();
     }
     made->home_ = std::move(home).value();
+    if (voice != nullptr) {
+        voice->manage();
+    }
     made->tenancy_ = device.adapter().worker().add(*made, worker::Worker::Calls::WhenDue);
     return made;
 }
@@ -99,12 +106,12 @@ Result<std::unique_ptr<Exchange>> Exchange::open(Device& device) {
 Exchange::~Exchange() = default;
 
 Instant Exchange::now() noexcept {
-    return adapter().now();
+    return device_.adapter().now();
 }
 
 void Exchange::settle() {
     home_->settle(now());
-    adapter().settle();
+    device_.adapter().settle();
 }
 
 Psn draw_psn(const Device& device) noexcept {
@@ -135,8 +142,15 @@ int Exchange::ask(Endpoint& endpoint, const cm::ResolveRequest& request) {
     return 0;
 }
 
+std::optional<cm::CallRefusal> Exchange::establish(cm::ConnectionId id) {
+    const std::optional<cm::CallRefusal> refusal = manager().ready(id, {}, now());
+    wills_.leave(manager().find(id), device_.adapter().engine().unguessable());
+    return refusal;
+}
+
 void Exchange::abandon(Endpoint& endpoint) {
     if (endpoint.connection) {
+        wills_.revoke(*endpoint.connection);
         connections_.erase(endpoint.connection->value);
         (void)manager().abandon(*endpoint.connection, now());
         endpoint.connection.reset();
@@ -201,6 +215,9 @@ void Exchange::hear(const cm::Rejected& said) {
 
 template <class Kind>
 void Exchange::hear(const Kind& said) {
+    if constexpr (std::is_same_v<Kind, cm::Established>) {
+        wills_.leave(manager().find(said.id), device_.adapter().engine().unguessable());
+    }
     const Heard heard = heard_of(said);
     if (std::unique_ptr<Event> event = apply(find(said.id), heard.news, heard.status)) {
         tell(std::move(event));
@@ -216,6 +233,7 @@ void Exchange::hear(const cm::Released& said) {
     if (std::unique_ptr<Event> event = apply(endpoint, News::Released, 0)) {
         tell(std::move(event));
     }
+    wills_.revoke(said.id);
     if (endpoint != nullptr) {
         endpoint->connection.reset();
         connections_.erase(said.id.value);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "lib/connections/agent.hpp"
 #include "lib/connections/home.hpp"
 #include "lib/rdmacm/endpoint.hpp"
+#include "lib/rdmacm/last_will.hpp"
 #include "lib/rdmacm/linger.hpp"
 #include "lib/worker/tenant.hpp"
 #include "lib/worker/worker.hpp"
@@ -38,6 +40,8 @@ public:
     void forget_question(Endpoint& endpoint) noexcept;
     // The program says that packets of the peer came.
     void tell_established(Endpoint& endpoint);
+    // The queue pair of our end is in RTS, after Replied.
+    [[nodiscard]] std::optional<cm::CallRefusal> establish(cm::ConnectionId id);
     // Ends those of all endpoints. The program exits.
     void end_all();
 
@@ -47,8 +51,7 @@ public:
     void settle();
 
 private:
-    explicit Exchange(Device& device) noexcept : device_(device) {}
-    [[nodiscard]] ibverbs::Adapter& adapter() const noexcept { return device_.adapter(); }
+    explicit Exchange(Device& device) noexcept : device_(device), wills_(device.adapter().voice()) {}
     void on_event(const cm::Event& event, Instant now) override;
     void hear(const cm::Requested& said);
     void hear(const cm::Replied& said);
@@ -69,6 +72,7 @@ private:
                                            const std::optional<cm::IpEnds>& ip);
 
     Device& device_;
+    LastWill wills_;
     std::unique_ptr<connections::Home> home_;
     std::map<Service, Endpoint*> listeners_;
     Linger linger_;

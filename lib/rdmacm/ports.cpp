@@ -34,20 +34,23 @@ std::uint16_t PortTable::claim(const PortClaim& wanted, std::uint32_t chance) {
     return 0;
 }
 
-void PortTable::release(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
+bool PortTable::release(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
     const auto held = holders_.find({space, port});
     if (held == holders_.end()) {
-        return;
+        return false;
     }
     std::vector<Holder>& holders = held->second;
     const auto found = std::find_if(holders.begin(), holders.end(),
                                     [&address](const Holder& each) { return each.address == address; });
-    if (found != holders.end()) {
-        holders.erase(found);
+    if (found == holders.end()) {
+        return false;
     }
-    if (holders.empty()) {
-        holders_.erase(held);
+    holders.erase(found);
+    if (!holders.empty()) {
+        return false;
     }
+    holders_.erase(held);
+    return true;
 }
 
 }  // namespace cairn::rdmacm

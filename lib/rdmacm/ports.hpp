@@ -26,8 +26,9 @@ public:
     // Returns the port, which is taken from now on; 0: it is taken already, or all are. A port is taken at one address
     // or, if the address is unspecified, at all of them. `chance` chooses among free ports.
     [[nodiscard]] std::uint16_t claim(const PortClaim& wanted, std::uint32_t chance);
-    // Gives back a port that was claimed so. A child of fork() has none of its parent's.
-    void release(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
+    // Gives back a port that was claimed so. A child of fork() has none of its parent's. Returns true if it was held,
+    // and nobody shares it any more.
+    bool release(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
 
 private:
     struct Holder {

@@ -259,7 +259,7 @@ class OneAddress(DropIn):
             self.assertEqual((code, err), (0, ''), out)
 
         self.needs('ibv_devinfo')
-        self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '20000', addresses=(KILLED, KILLED), meanwhile=kill_broker)
+        self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '5000', addresses=(KILLED, KILLED), meanwhile=kill_broker)
         self.assertTrue(first)
 
     def test_a_program_that_is_killed_leaves_nothing_in_the_way(self):
