@@ -25,7 +25,7 @@ constexpr std::uint32_t kLong = 200'000;
 class ShardMachine final : public test::Station {
 public:
     ShardMachine(Wire& wire, ShardNumber number, std::uint64_t life = 1)
-        : port_(kAddresses.at(number), 4096), stores_(open_stores(wishes(number)).value()), number_(number) {
+        : port_(kAddresses.at(number), 4096), stores_(open_stores(wishes(number)).value()) {
         roce::EngineConfig engine;
         engine.seed = {number + life, 1};
         worker_ = worker::Worker::create(port_, engine, wire.now).value();
@@ -88,7 +88,6 @@ private:
     std::vector<std::uint8_t> memory_;
     OpenStores stores_;
     ClusterFacts facts_;
-    ShardNumber number_;
     OwnedFd doorbell_;
     std::unique_ptr<NewsBox> news_ = NewsBox::create().value();
     std::unique_ptr<worker::Worker> worker_;

@@ -177,7 +177,6 @@ TEST(Answers, AreReadAsTheyWereWritten) {
     read_back(TextAnswer{"target"}, 8);
     read_back(StatFsAnswer{1, 2, 3, 4, 5, 6}, 48);
     read_back(EmptyAnswer{}, 0);
-    Attributes read;
     Bytes bytes(kAnswerBytes);
     bytes.resize(put_answer(bytes, {}, AttributesAnswer{attributes}));
     AttributesAnswer answer;
