@@ -151,6 +151,27 @@ TEST_F(ClusterFailures, AFileWithFewChunksAndManyHolesIsCut) {
     check_cluster(cluster);
 }
 
+// So many chunks of one shard that no single change removes them.
+TEST_F(ClusterFailures, AFileWithManyChunksIsCut) {
+    constexpr ShardNumber kElsewhere = 2;
+    const auto file = create(kRoot, name_at(kRoot, 1), kFile, kBoth);
+    const FileId id = file.answer.attributes.id;
+    std::vector<std::uint32_t> chunks;
+    for (std::uint32_t chunk = 1; chunks.size() != 200; ++chunk) {
+        if (cluster.owner_of_chunk(id, chunk) == kElsewhere) {
+            write(id, file.answer.proof, chunk * kChunk, 100);
+            chunks.push_back(chunk);
+        }
+    }
+    SetAttributesRequest cut{id, {}, kSetSize};
+    cut.size = 100;
+    EXPECT_EQ(cluster.ask<AttributesAnswer>(root, 1, cut).error, 0);
+    for (const std::uint32_t chunk : chunks) {
+        EXPECT_EQ(cluster.store(kElsewhere).tables().chunk({id, chunk}), nullptr) << chunk;
+    }
+    check_cluster(cluster);
+}
+
 TEST_F(ClusterFailures, AFileThatIsBeingCutIsRemovedThereafter) {
     const std::string name = name_at(kRoot, 1);
     const FileId file = made(kRoot, name);
