@@ -61,15 +61,15 @@ private:
     void hear(const cm::Resolved& said);
     template <class Kind>
     void hear(const Kind& said);  // of the others: only that they came
+    [[nodiscard]] bool take(const Service& service, std::uint32_t backlog);
     void drop(const Service& service);
+    void hold(const Service& service, const cm::Event& request);
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return linger_.next_deadline(); }
     // Does what `news` means for the endpoint. Returns the event to be completed and told; nullptr if there is none.
     [[nodiscard]] std::unique_ptr<Event> apply(Endpoint* endpoint, News news, int status);
     [[nodiscard]] Endpoint* find(cm::ConnectionId id) noexcept;
     [[nodiscard]] Endpoint* find_listener(cm::ServiceKind kind, wire::ServiceId service) noexcept;
-    [[nodiscard]] OwnedEndpoint make_asked(Endpoint& listener, ibv_qp_type type, const cm::Route& route,
-                                           const std::optional<cm::IpEnds>& ip);
 
     Device& device_;
     LastWill wills_;

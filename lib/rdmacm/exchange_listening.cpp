@@ -18,6 +18,32 @@ namespace {
     return endpoint.is_datagrams() ? cm::ServiceKind::Datagrams : cm::ServiceKind::Connections;
 }
 
+// Returns the service of the same port in the other port space.
+[[nodiscard]] Service sibling_of(const Service& service) noexcept {
+    const auto port = static_cast<std::uint16_t>(service.second.value);
+    return service.first == cm::ServiceKind::Datagrams
+               ? Service{cm::ServiceKind::Connections, wire::ip_service(wire::IpProtocol::Tcp, port)}
+               : Service{cm::ServiceKind::Datagrams, wire::ip_service(wire::IpProtocol::Udp, port)};
+}
+
+[[nodiscard]] OwnedEndpoint make_asked(Device& device, Endpoint& listener, ibv_qp_type type, const cm::Route& route,
+                                       const std::optional<cm::IpEnds>& ip) {
+    Channel* channel = nullptr;
+    {
+        const EventLock hold;
+        channel = listener.channel;
+    }
+    OwnedEndpoint asked(new Endpoint(listener.space, type, *channel));
+    const bool is_v6 = !route.local.is_v4();
+    asked->state = State::Asked;
+    asked->local = {route.local, listener.local.port, is_v6, 0};
+    asked->remote = {route.remote, ip ? ip->source_port : std::uint16_t{0}, is_v6, 0};
+    asked->device = &device;
+    asked->options.traffic_class = listener.options.traffic_class;
+    asked->options.ack_timeout = listener.options.ack_timeout;
+    return asked;
+}
+
 // Nobody listened in time. A request that ended meanwhile is not there any more.
 void refuse(cm::Manager& manager, const cm::Event& request, Instant now) {
     if (const auto* const asked = std::get_if<cm::Requested>(&request)) {
@@ -41,9 +67,7 @@ int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
     if (linger_.end(service, held)) {
         drop(service);
     }
-    const Status taken = endpoint.is_datagrams() ? home_->listen_datagrams(service.second, std::nullopt, *this)
-                                                 : home_->listen(service.second, backlog, *this);
-    if (!taken.ok()) {
+    if (!take(service, backlog)) {
         return EADDRINUSE;
     }
     listeners_[service] = &endpoint;
@@ -53,6 +77,7 @@ int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
     return 0;
 }
 
+// The next listener of the port may be one of the other port space.
 void Exchange::unlisten(Endpoint& endpoint) {
     const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
     const auto found = listeners_.find(service);
@@ -61,7 +86,17 @@ void Exchange::unlisten(Endpoint& endpoint) {
     }
     listeners_.erase(found);
     linger_.begin(service, now());
+    const Service other = sibling_of(service);
+    if (!listeners_.contains(other) && !linger_.has(other) && take(other, Linger::kMostHeld)) {
+        linger_.begin(other, now());
+    }
     tenancy_.wake_at(linger_.next_deadline());
+}
+
+bool Exchange::take(const Service& service, std::uint32_t backlog) {
+    return (service.first == cm::ServiceKind::Datagrams ? home_->listen_datagrams(service.second, std::nullopt, *this)
+                                                        : home_->listen(service.second, backlog, *this))
+        .ok();
 }
 
 void Exchange::drop(const Service& service) {
@@ -69,46 +104,31 @@ void Exchange::drop(const Service& service) {
                                                        : home_->unlisten(service.second));
 }
 
+void Exchange::hold(const Service& service, const cm::Event& request) {
+    if (!linger_.hold(service, request, now())) {
+        refuse(manager(), request, now());
+    }
+    tenancy_.wake_at(linger_.next_deadline());
+}
+
 bool Exchange::on_turn(Instant now) noexcept {
-    while (const Service* const due = linger_.find_due(now)) {
-        const Service service = *due;
-        std::vector<cm::Event> held;
-        (void)linger_.end(service, held);
+    const Linger::Over over = linger_.take_due(now);
+    for (const Service& service : over.services) {
         drop(service);
-        for (const cm::Event& request : held) {
-            refuse(manager(), request, now);
-        }
+    }
+    for (const cm::Event& request : over.requests) {
+        refuse(manager(), request, now);
     }
     tenancy_.wake_at(linger_.next_deadline());
     home_->settle(now);
     return true;
 }
 
-OwnedEndpoint Exchange::make_asked(Endpoint& listener, ibv_qp_type type, const cm::Route& route,
-                                   const std::optional<cm::IpEnds>& ip) {
-    Channel* channel = nullptr;
-    {
-        const EventLock hold;
-        channel = listener.channel;
-    }
-    OwnedEndpoint asked(new Endpoint(listener.space, type, *channel));
-    const bool is_v6 = !route.local.is_v4();
-    asked->state = State::Asked;
-    asked->local = {route.local, listener.local.port, is_v6, 0};
-    asked->remote = {route.remote, ip ? ip->source_port : std::uint16_t{0}, is_v6, 0};
-    asked->device = &device_;
-    asked->options.traffic_class = listener.options.traffic_class;
-    asked->options.ack_timeout = listener.options.ack_timeout;
-    return asked;
-}
-
 void Exchange::hear(const cm::Requested& said) {
     Endpoint* const listener = find_listener(cm::ServiceKind::Connections, said.service);
     const ibv_qp_type type = asked_type_of(said.qp.transport);
     if (listener == nullptr) {
-        if (!linger_.hold({cm::ServiceKind::Connections, said.service}, said)) {
-            refuse(manager(), said, now());
-        }
+        hold({cm::ServiceKind::Connections, said.service}, said);
         return;
     }
     if (manager().find(said.id) == nullptr) {  // it was held, and ended
@@ -118,7 +138,7 @@ void Exchange::hear(const cm::Requested& said) {
         (void)manager().reject(said.id, {}, now());
         return;
     }
-    OwnedEndpoint asked = make_asked(*listener, type, said.route, said.ip);
+    OwnedEndpoint asked = make_asked(device_, *listener, type, said.route, said.ip);
     asked->connection = said.id;
     asked->parameters = said.qp;
     asked->receive_psn = draw_psn(device_);
@@ -132,12 +152,10 @@ void Exchange::hear(const cm::Requested& said) {
 void Exchange::hear(const cm::DatagramRequested& said) {
     Endpoint* const listener = find_listener(cm::ServiceKind::Datagrams, said.service);
     if (listener == nullptr) {
-        if (!linger_.hold({cm::ServiceKind::Datagrams, said.service}, said)) {
-            refuse(manager(), said, now());
-        }
+        hold({cm::ServiceKind::Datagrams, said.service}, said);
         return;
     }
-    OwnedEndpoint asked = make_asked(*listener, IBV_QPT_UD, said.route, said.ip);
+    OwnedEndpoint asked = make_asked(device_, *listener, IBV_QPT_UD, said.route, said.ip);
     asked->question = said.id;
     questions_[said.id.value] = asked.get();
     auto event = std::make_unique<Event>(*listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);

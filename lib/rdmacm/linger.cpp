@@ -4,39 +4,62 @@
 
 namespace cairn::rdmacm {
 
+std::vector<Linger::Ended>::iterator Linger::find(const Service& service) noexcept {
+    return std::find_if(ended_.begin(), ended_.end(), [&](const Ended& each) { return each.service == service; });
+}
+
 void Linger::begin(const Service& service, Instant now) {
     ended_.push_back({service, now + kFor});
 }
 
+bool Linger::has(const Service& service) const noexcept {
+    return std::any_of(ended_.begin(), ended_.end(), [&](const Ended& each) { return each.service == service; });
+}
+
 // mutants: rdmacm-linger-hold
-bool Linger::hold(const Service& service, const cm::Event& request) {
-    const auto found =
-        std::find_if(ended_.begin(), ended_.end(), [&](const Ended& each) { return each.service == service; });
+bool Linger::hold(const Service& service, const cm::Event& request, Instant now) {
+    const auto found = find(service);
     if (found == ended_.end() || found->held.size() >= kMostHeld) {
         return false;
     }
-    found->held.push_back(request);
+    found->held.push_back({std::min(now + kHolds, found->until), request});
     return true;
 }
 
 bool Linger::end(const Service& service, std::vector<cm::Event>& held) {
-    const auto found =
-        std::find_if(ended_.begin(), ended_.end(), [&](const Ended& each) { return each.service == service; });
+    const auto found = find(service);
     if (found == ended_.end()) {
         return false;
     }
-    held = std::move(found->held);
+    for (const Held& each : found->held) {
+        held.push_back(each.request);
+    }
     ended_.erase(found);
     return true;
 }
 
-// mutants: rdmacm-linger-find-due
-const Service* Linger::find_due(Instant now) const noexcept {
-    return !ended_.empty() && now >= ended_.front().until ? &ended_.front().service : nullptr;
+// mutants: rdmacm-linger-take-due
+Linger::Over Linger::take_due(Instant now) {
+    Over over;
+    for (Ended& each : ended_) {
+        while (!each.held.empty() && now >= each.held.front().until) {
+            over.requests.push_back(each.held.front().request);
+            each.held.pop_front();
+        }
+        if (now >= each.until) {
+            over.services.push_back(each.service);
+        }
+    }
+    std::erase_if(ended_, [now](const Ended& each) { return now >= each.until; });
+    return over;
 }
 
 Instant Linger::next_deadline() const noexcept {
-    return ended_.empty() ? Instant::never() : ended_.front().until;
+    Instant first = Instant::never();
+    for (const Ended& each : ended_) {
+        first = std::min(first, each.held.empty() ? each.until : each.held.front().until);
+    }
+    return first;
 }
 
 }  // namespace cairn::rdmacm
