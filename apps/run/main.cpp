@@ -13,7 +13,6 @@
 #include "apps/run/program.hpp"
 #include "apps/run/view.hpp"
 #include "lib/ibverbs/device_config.hpp"
-#include "lib/port/udp_socket.hpp"
 
 namespace {
 
@@ -29,14 +28,15 @@ void set_variable(const char* name, const std::optional<std::string>& value) {
 void set_environment(const launch::Options& options, const launch::Libraries& libraries) {
     set_variable("CAIRN_DEVICES", options.devices);
     set_variable("CAIRN_PCAP", options.pcap);
+    set_variable("CAIRN_FAULTS", options.faults);
     const char* const before = std::getenv("LD_LIBRARY_PATH");
     setenv("LD_LIBRARY_PATH", libraries.search_path(before == nullptr ? "" : before).c_str(), 1);
 }
 
-// The devices that the library will have.
+// The devices that the library will have. Errors: those for which it would have none.
 Result<std::vector<ibverbs::DeviceConfig>> configured_devices() {
-    const char* const devices = std::getenv("CAIRN_DEVICES");
-    return devices != nullptr ? ibverbs::parse_devices(devices) : ibverbs::devices_of(port::local_addresses());
+    const Result<port::Faults> faults = ibverbs::configured_faults();
+    return faults.ok() ? ibverbs::configured_devices() : faults.error();
 }
 
 // Becomes the program. Returns what prevented it.

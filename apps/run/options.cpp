@@ -20,6 +20,7 @@ constexpr const char* kFooter =
     "\nEnvironment, for programs that run without cairn-run, too (LD_LIBRARY_PATH is all that they need else):\n"
     "  CAIRN_DEVICES=NAME=ADDRESS,...  the devices; as --devices\n"
     "  CAIRN_PCAP=FILE                 as --pcap\n"
+    "  CAIRN_FAULTS=SPEC               as --faults\n"
     "\nExamples of configuration files are in the folder config/: run.toml is one for --config.\n"
     "\nExit status: the program's; 2 if it is out of reach or an argument is wrong.";
 
@@ -29,6 +30,11 @@ void add_options(CLI::App& app, Options& options) {
                    "address of this machine")
         ->type_name("LIST");
     app.add_option("--pcap", options.pcap, "record RoCEv2 packets in this file, for Wireshark")->type_name("FILE");
+    app.add_option("--faults", options.faults,
+                   "what goes wrong on purpose, with what this end receives: "
+                   "loss=1%,duplicates=1%,reorder=1%,damage=0.1%,delay=1ms,seed=7; for good, or for a time, that long "
+                   "after the device was opened: qp=2s,port=2s+500ms,peer=10.0.0.2@2s")
+        ->type_name("SPEC");
     app::add_choice(
         app, "--view", options.view,
         {{"auto", View::Auto}, {"namespaces", View::Namespaces}, {"shim", View::Shim}, {"none", View::None}},

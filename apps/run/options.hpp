@@ -23,6 +23,7 @@ struct Options {
     // They take the place of the variables of the environment.
     std::optional<std::string> devices{};
     std::optional<std::string> pcap{};
+    std::optional<std::string> faults{};
     std::vector<std::string> command{};
 };
 

@@ -13,6 +13,8 @@
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
 #include "lib/ibverbs/clock.hpp"
+#include "lib/port/faulty_port.hpp"
+#include "lib/port/uring_port.hpp"
 
 namespace cairn::ibverbs {
 
@@ -41,13 +43,12 @@ constexpr int kMostHeldTurns = 6;    // while more packets come
 
 }  // namespace
 
-Adapter::Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::UringPort> port,
-                 int wake_fd) noexcept
+Adapter::Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd) noexcept
     : membership_(std::move(membership)), port_(std::move(port)), wake_fd_(wake_fd) {}
 
 namespace {
 
-Result<std::unique_ptr<port::UringPort>> open_port(const AdapterConfig& config, const broker::Joined& joined) {
+Result<std::unique_ptr<port::UringPort>> open_socket(const AdapterConfig& config, const broker::Joined& joined) {
     port::UringPortConfig of_port;
     of_port.local = config.local;
     of_port.mode = port::SocketMode::Plain;  // a ring belongs to one thread, and containers refuse it
@@ -63,6 +64,18 @@ Result<std::unique_ptr<port::UringPort>> open_port(const AdapterConfig& config, 
     return Error{refused.what, refused.remedy + " (it cannot be shared: " + joined.why_alone + ")"};
 }
 
+Result<std::unique_ptr<port::Port>> open_port(const AdapterConfig& config, const broker::Joined& joined) {
+    Result<std::unique_ptr<port::UringPort>> socket = open_socket(config, joined);
+    if (!socket.ok()) {
+        return socket.error();
+    }
+    std::unique_ptr<port::Port> port = std::move(socket).value();
+    if (config.faults.any_of_port()) {
+        port = std::make_unique<port::FaultyPort>(std::move(port), config.faults, read_clock());
+    }
+    return port;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
@@ -74,7 +87,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     if (!joined.ok()) {
         return joined.error();
     }
-    Result<std::unique_ptr<port::UringPort>> port = open_port(config, joined.value());
+    Result<std::unique_ptr<port::Port>> port = open_port(config, joined.value());
     if (!port.ok()) {
         return port.error();
     }

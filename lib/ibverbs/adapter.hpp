@@ -16,7 +16,8 @@
 #include "lib/ibverbs/helper_policy.hpp"
 #include "lib/ibverbs/lock.hpp"
 #include "lib/ibverbs/post_policy.hpp"
-#include "lib/port/uring_port.hpp"
+#include "lib/port/faults.hpp"
+#include "lib/port/port.hpp"
 #include "lib/worker/worker.hpp"
 
 namespace cairn::ibverbs {
@@ -24,6 +25,7 @@ namespace cairn::ibverbs {
 struct AdapterConfig {
     net::IpAddress local{};
     std::string pcap;  // capture file; empty: none
+    port::Faults faults{};
 };
 
 // What is said to need the lock is called by who holds it. Everything of the engine needs it too.
@@ -66,8 +68,7 @@ public:
     void on_disarmed() noexcept { --armed_; }
 
 private:
-    Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::UringPort> port,
-            int wake_fd) noexcept;
+    Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd) noexcept;
     struct Rest {
         Instant due{};
         bool on_socket = false;
@@ -94,7 +95,7 @@ private:
 
     Lock lock_;
     std::unique_ptr<broker::Membership> membership_;  // nullptr: the process has the address alone
-    std::unique_ptr<port::UringPort> port_;
+    std::unique_ptr<port::Port> port_;
     std::unique_ptr<worker::Worker> worker_;
     SteadyTime time_;
     EventCount* to_show_ = nullptr;  // the first of those that have something to show

@@ -18,13 +18,18 @@ void set_text(char* out, std::size_t room, const std::string& text) noexcept {
     std::snprintf(out, room, "%s", text.c_str());
 }
 
+// Of all devices alike.
+const Result<port::Faults>& faults_of_process() {
+    static const auto* const faults = new Result<port::Faults>(configured_faults());
+    return *faults;
+}
+
 std::vector<std::unique_ptr<Device>> make_devices() {
-    const char* const wanted = std::getenv("CAIRN_DEVICES");
-    Result<std::vector<DeviceConfig>> configs =
-        wanted == nullptr ? devices_of(port::local_addresses()) : parse_devices(wanted);
+    Result<std::vector<DeviceConfig>> configs = configured_devices();
     std::vector<std::unique_ptr<Device>> devices;
-    if (!configs.ok()) {
-        std::fprintf(stderr, "libibverbs (cairn): %s\n", configs.error().text().c_str());
+    if (!configs.ok() || !faults_of_process().ok()) {
+        const Error& wrong = configs.ok() ? faults_of_process().error() : configs.error();
+        std::fprintf(stderr, "libibverbs (cairn): %s\n", wrong.text().c_str());
         return devices;
     }
     for (DeviceConfig& config : configs.value()) {
@@ -83,7 +88,8 @@ Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
     if (adapter == nullptr) {
         const char* const pcap = std::getenv("CAIRN_PCAP");
         Result<std::shared_ptr<Adapter>> opened =
-            Adapter::open({device.config.address, pcap == nullptr ? std::string() : std::string(pcap)});
+            Adapter::open({device.config.address, pcap == nullptr ? std::string() : std::string(pcap),
+                           faults_of_process().ok() ? faults_of_process().value() : port::Faults{}});
         if (!opened.ok()) {
             return opened;
         }

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "lib/port/udp_socket.hpp"
 
 namespace cairn::ibverbs {
 
@@ -62,6 +65,17 @@ std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresse
         devices.push_back({"cairn0", net::IpAddress::from_v4(0x7f000001)});
     }
     return devices;
+}
+
+Result<std::vector<DeviceConfig>> configured_devices() {
+    const char* const wanted = std::getenv("CAIRN_DEVICES");
+    return wanted == nullptr ? devices_of(port::local_addresses()) : parse_devices(wanted);
+}
+
+Result<port::Faults> configured_faults() {
+    const char* const wanted = std::getenv("CAIRN_FAULTS");
+    Result<port::Faults> parsed = port::parse_faults(wanted == nullptr ? "" : wanted);
+    return parsed.ok() ? parsed : Error{fmt::format("CAIRN_FAULTS: {}", parsed.error().what), parsed.error().remedy};
 }
 
 }  // namespace cairn::ibverbs

@@ -7,6 +7,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/net/address.hpp"
+#include "lib/port/faults.hpp"
 
 namespace cairn::ibverbs {
 
@@ -21,5 +22,10 @@ struct DeviceConfig {
 // The devices of a machine that nothing was configured for: cairn0, cairn1 and so on, one for each address of its
 // interfaces that are up; 127.0.0.1 if there is none.
 [[nodiscard]] std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresses);
+
+// Return what the environment says: CAIRN_DEVICES, else the addresses of this machine; CAIRN_FAULTS. Errors: those of
+// parse_devices() and port::parse_faults(), with the variable's name.
+[[nodiscard]] Result<std::vector<DeviceConfig>> configured_devices();
+[[nodiscard]] Result<port::Faults> configured_faults();
 
 }  // namespace cairn::ibverbs

@@ -118,6 +118,24 @@ class CairnRun(unittest.TestCase):
                     yield view, user
 
 
+    def ends(self, command, common, of_client, env=None, **options):
+        """Two programs at an address each, which are to succeed. Returns what the client printed."""
+        self.needs(command[-1])
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            port = free.getsockname()[1]
+        command = [self.program, *command, '-p', str(port), *common]
+        with Ended(command, env={**os.environ, **(env or {}), 'CAIRN_DEVICES': DEVICES}, text=True,
+                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options) as server:
+            listens(port, server)
+            client = self.run_it(*command[1:], '127.0.0.1', *of_client, devices=f'cairn0={OTHER}', env=env, **options)
+            if client.returncode != 0:
+                server.kill()
+            out, _ = server.communicate(timeout=SECONDS)
+        self.assertEqual((client.returncode, server.returncode), (0, 0), client.stdout + client.stderr + out)
+        return client.stdout
+
+
 class Running(CairnRun):
     def test_arguments_output_and_exit_status_are_the_programs_own(self):
         self.assertEqual(self.output('sh', '-c', 'echo "$@"', 'x', '--help', '-v', ''), '--help -v \n')
@@ -146,9 +164,9 @@ class Running(CairnRun):
         self.assertEqual(done.stdout.split(':')[0].strip(), os.path.dirname(LIBRARY))
 
     def test_options_set_what_the_library_reads(self):
-        out = self.output('--devices', 'left=127.0.0.9', '--pcap', '/tmp/x.pcap', 'sh', '-c',
-                          'echo $CAIRN_DEVICES $CAIRN_PCAP')
-        self.assertEqual(out, 'left=127.0.0.9 /tmp/x.pcap\n')
+        out = self.output('--devices', 'left=127.0.0.9', '--pcap', '/tmp/x.pcap', '--faults', 'loss=1%',
+                          'sh', '-c', 'echo $CAIRN_DEVICES $CAIRN_PCAP $CAIRN_FAULTS')
+        self.assertEqual(out, 'left=127.0.0.9 /tmp/x.pcap loss=1%\n')
 
     def test_a_file_has_the_same_arguments(self):
         path = f'{self.tree}/run.toml'
@@ -158,7 +176,7 @@ class Running(CairnRun):
 
     def test_the_help_names_what_there_is(self):
         out = self.output('--help')
-        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'config/', '--view'):
+        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'CAIRN_FAULTS', 'config/', '--view'):
             self.assertIn(word, out)
 
     def test_devices_are_the_librarys(self):
@@ -174,6 +192,7 @@ class OutOfReach(CairnRun):
         self.assertIn('there is no argument --nonsense', self.refused('--nonsense', 'true'))
         self.assertIn('no program was given', self.refused())
         self.assertIn("CAIRN_DEVICES: 'cairn0' has no name", self.refused('--devices', 'cairn0', 'true'))
+        self.assertIn("CAIRN_FAULTS: the fault 'loss=1' has another form", self.refused('--faults', 'loss=1', 'true'))
 
     def test_what_is_not_there(self):
         self.assertIn("there is no program 'no-such-program' in PATH", self.refused('no-such-program'))
@@ -361,6 +380,55 @@ for outside in ("/sys/class/infiniband/../net", "/sys/class/net", "/dev/null", "
         self.assertEqual(self.output('--view', 'shim', sys.executable, '-c', script), '')
 
 
+class Faults(CairnRun):
+    def pingpong(self, faults, *arguments, **options):
+        return self.ends(['--faults', faults, 'ibv_rc_pingpong'], ['-g', '1', *arguments], [], **options)
+
+    def test_a_bad_network_only_takes_longer(self):
+        self.pingpong('loss=1%,duplicates=1%,reorder=1%', '-c', '-n', '300')
+        self.pingpong('loss=1%,duplicates=1%,reorder=1%,damage=1%,seed=7', '-c', '-n', '300', '-e')
+        self.pingpong('loss=1%,reorder=1%', '-c', '-n', '10', '-s', '100000', '-e')
+        self.pingpong('delay=2ms', '-c', '-n', '30')
+
+    def first_to_end(self, faults):
+        """Of two ends that exchange messages for good: the exit status and the output of who notices first."""
+        self.needs('ibv_rc_pingpong')
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            port = free.getsockname()[1]
+        command = [self.program, '--faults', faults, 'ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
+        options = {'text': True, 'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT}
+        with Ended(command, env={**os.environ, 'CAIRN_DEVICES': DEVICES}, **options) as server:
+            listens(port, server)
+            with Ended([*command, '127.0.0.1'], env={**os.environ, 'CAIRN_DEVICES': f'cairn0={OTHER}'},
+                       **options) as client:
+                for _ in range(SECONDS * 50):
+                    for end in (client, server):
+                        if end.poll() is not None:
+                            return end.returncode, end.communicate()[0]
+                    time.sleep(0.02)
+        self.fail('nobody noticed')
+
+    def test_a_port_or_peer_that_fails_is_an_error(self):
+        for faults in ('port=200ms', f'peer={ADDRESS}@200ms'):
+            with self.subTest(faults=faults):
+                status, out = self.first_to_end(faults)
+                self.assertEqual(status, 1)
+                self.assertIn('transport retry counter exceeded', out)
+
+    def test_a_port_that_comes_back_is_none(self):
+        self.pingpong('port=10ms+20ms', '-c', '-n', '300')
+
+    def test_wrong_faults_are_explained_and_there_are_no_devices(self):
+        self.needs('ibv_devices')
+        done = subprocess.run(['ibv_devices'], capture_output=True, text=True, timeout=SECONDS, check=False, env={
+            **os.environ, 'LD_LIBRARY_PATH': f'{self.tree}/lib/cairn', 'CAIRN_FAULTS': 'rain=1%'})
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn('cairn0', done.stdout)
+        self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
+        self.assertIn("CAIRN_FAULTS: there is no fault 'rain=1%'", done.stderr)
+
+
 class Ucx(CairnRun):
     def test_it_lists_the_device(self):
         self.needs('ucx_info')
@@ -370,23 +438,9 @@ class Ucx(CairnRun):
                              [('rc_verbs', 'cairn0:1'), ('ud_verbs', 'cairn0:1')])
 
     def pair(self, view, *arguments, transports='rc_verbs,ud_verbs,self', user=None):
-        """Two programs at an address each; both are to succeed."""
-        self.needs('ucx_perftest')
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            port = free.getsockname()[1]
         env = {'UCX_TLS': transports, 'UCX_WARN_UNUSED_ENV_VARS': 'n'}
-        common = [self.program, '--view', view, 'ucx_perftest', '-p', str(port)]
-        with Ended(common, env={**os.environ, **env, 'CAIRN_DEVICES': DEVICES}, text=True, stdout=subprocess.PIPE,
-                   stderr=subprocess.STDOUT, **(user or {})) as server:
-            listens(port, server)
-            client = self.run_it(*common[1:], '127.0.0.1', *arguments, devices=f'cairn0={OTHER}', env=env,
-                                 **(user or {}))
-            if client.returncode != 0:
-                server.kill()
-            out, _ = server.communicate(timeout=SECONDS)
-        self.assertEqual((client.returncode, server.returncode), (0, 0), client.stdout + client.stderr + out)
-        self.assertIn('Final:', client.stdout)
+        out = self.ends(['--view', view, 'ucx_perftest'], [], arguments, env=env, **(user or {}))
+        self.assertIn('Final:', out)
 
     def test_it_sends_puts_and_gets(self):
         for view, user in self.views():
