@@ -11,6 +11,7 @@
 #include "apps/run/libraries.hpp"
 #include "apps/run/options.hpp"
 #include "apps/run/program.hpp"
+#include "apps/run/stat.hpp"
 #include "apps/run/view.hpp"
 #include "lib/ibverbs/device_config.hpp"
 
@@ -50,6 +51,28 @@ Error execute(const std::string& path, const std::vector<std::string>& command) 
     return Error{fmt::format("cannot run {}: {}", path, std::strerror(errno)), "give a program's path"};
 }
 
+Result<int> run_program(const launch::Options& options, const launch::Libraries& libraries) {
+    const Result<std::string> path = launch::reach_program(options.command.front(), libraries);
+    if (!path.ok()) {
+        return path.error();
+    }
+    const auto devices = configured_devices();
+    if (!devices.ok()) {
+        return devices.error();
+    }
+    const Status shown = launch::show_devices(options.view, launch::plan_view(devices.value()), libraries.shim);
+    return shown.ok() ? execute(path.value(), options.command) : shown.error();
+}
+
+Result<int> show_info(const launch::Libraries& libraries) {
+    const auto devices = configured_devices();
+    if (!devices.ok()) {
+        return devices.error();
+    }
+    const Status shown = launch::show_info(libraries, devices.value());
+    return shown.ok() ? Result<int>(0) : shown.error();
+}
+
 Result<int> run(int argc, char** argv) {
     const Result<launch::Options> parsed = launch::parse_options(argc, argv);
     if (!parsed.ok()) {
@@ -61,20 +84,16 @@ Result<int> run(int argc, char** argv) {
     if (!libraries.ok()) {
         return libraries.error();
     }
-    const Result<std::string> path = launch::reach_program(options.command.front(), libraries.value());
-    if (!path.ok()) {
-        return path.error();
-    }
     set_environment(options, libraries.value());
-    const auto devices = configured_devices();
-    if (!devices.ok()) {
-        return devices.error();
+    switch (options.task) {
+        case launch::Task::Stat:
+            return launch::show_counters(options.stat_pid);
+        case launch::Task::Info:
+            return show_info(libraries.value());
+        case launch::Task::Run:
+            break;
     }
-    const Status shown = launch::show_devices(options.view, launch::plan_view(devices.value()), libraries.value().shim);
-    if (!shown.ok()) {
-        return shown.error();
-    }
-    return execute(path.value(), options.command);
+    return run_program(options, libraries.value());
 }
 
 }  // namespace

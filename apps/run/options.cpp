@@ -10,7 +10,7 @@ namespace cairn::launch {
 namespace {
 
 constexpr const char* kAbout =
-    "cairn-run [OPTIONS] PROGRAM [ARGUMENTS...]\n\n"
+    "cairn-run [OPTIONS] PROGRAM [ARGUMENTS...]\ncairn-run --info | --stat [PID]\n\n"
     "Runs a program that was built for RDMA adapters over UDP sockets, as in cairn-run ibv_devinfo.\n"
     "It needs no adapter, no kernel module and no privilege. What follows PROGRAM is the program's own, and so are "
     "its\n"
@@ -24,7 +24,7 @@ constexpr const char* kFooter =
     "\nExamples of configuration files are in the folder config/: run.toml is one for --config.\n"
     "\nExit status: the program's; 2 if it is out of reach or an argument is wrong.";
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(CLI::App& app, Options& options, bool& info) {
     app.add_option("--devices", options.devices,
                    "the devices: NAME=ADDRESS,... as in cairn0=10.0.0.1,cairn1=10.0.0.2; otherwise one for each "
                    "address of this machine")
@@ -41,6 +41,12 @@ void add_options(CLI::App& app, Options& options) {
         "how /sys/class/infiniband and /dev/infiniband come about, of the program alone: by private "
         "namespaces, by a preloaded shim, or not");
     app.set_config("--config", "", "a file with these arguments, in TOML: devices = \"cairn0=10.0.0.1\"");
+    app.add_flag("--info", info, "show the devices, their GIDs and limits, and what this machine allows");
+    app.add_option("--stat", options.stat_pid,
+                   "show the counters of running programs that use the library: of the one with this PID, or of all")
+        ->expected(0, 1)
+        ->type_name("[PID]")
+        ->check(CLI::NonNegativeNumber);
     app.footer(kFooter);
     app.prefix_command();
 }
@@ -49,8 +55,9 @@ void add_options(CLI::App& app, Options& options) {
 
 Result<Options> parse_options(int argc, char** argv) {
     Options options;
+    bool info = false;
     CLI::App app(kAbout);
-    add_options(app, options);
+    add_options(app, options, info);
     if (const Status parsed = app::parse_arguments(app, argc, argv, 1); !parsed.ok()) {
         return parsed.error();
     }
@@ -60,7 +67,12 @@ Result<Options> parse_options(int argc, char** argv) {
     } else if (!options.command.empty() && options.command.front().starts_with('-')) {
         return Error{"there is no argument " + options.command.front(), "--help lists the arguments"};
     }
-    if (options.command.empty()) {
+    const bool stat = app.count("--stat") != 0;
+    options.task = info ? Task::Info : stat ? Task::Stat : Task::Run;
+    if ((info && stat) || (options.task != Task::Run && !options.command.empty())) {
+        return Error{"--info and --stat stand alone", "run programs without them"};
+    }
+    if (options.task == Task::Run && options.command.empty()) {
         return Error{"no program was given", "as in: cairn-run ibv_devinfo"};
     }
     return options;

@@ -18,12 +18,16 @@ enum class View : std::uint8_t {
     None         // not at all
 };
 
+enum class Task : std::uint8_t { Run, Info, Stat };
+
 struct Options {
+    Task task = Task::Run;
     View view = View::Auto;
     // They take the place of the variables of the environment.
     std::optional<std::string> devices{};
     std::optional<std::string> pcap{};
     std::optional<std::string> faults{};
+    int stat_pid = 0;  // of Task::Stat; 0: all programs
     std::vector<std::string> command{};
 };
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 
+#include "lib/ibverbs/statistics.hpp"
 #include "lib/port/udp_socket.hpp"
 
 namespace cairn::ibverbs {
@@ -95,6 +96,7 @@ Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
         }
         adapter = std::move(opened).value();
         known = adapter;
+        show_statistics(device.config.name, adapter);
     }
     return adapter;
 }

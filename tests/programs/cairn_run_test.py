@@ -176,7 +176,7 @@ class Running(CairnRun):
 
     def test_the_help_names_what_there_is(self):
         out = self.output('--help')
-        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'CAIRN_FAULTS', 'config/', '--view'):
+        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'CAIRN_FAULTS', 'config/', '--view', '--info', '--stat'):
             self.assertIn(word, out)
 
     def test_devices_are_the_librarys(self):
@@ -378,6 +378,45 @@ for outside in ("/sys/class/infiniband/../net", "/sys/class/net", "/dev/null", "
         print(outside)
 '''
         self.assertEqual(self.output('--view', 'shim', sys.executable, '-c', script), '')
+
+
+class Telling(CairnRun):
+    def test_info_shows_devices_limits_and_what_the_machine_allows(self):
+        out = self.output('--info')
+        for wanted in (f'library: {self.tree}/lib/cairn/libibverbs.so.1\n', f'cairn0: address {ADDRESS}, GUID 00ca',
+                       f'GID 1: ::ffff:{ADDRESS}\n', 'path MTU 4096', 'queue pairs', 'locked memory: not needed'):
+            self.assertIn(wanted, out)
+        out = self.output('--info', preexec_fn=refuse_namespaces)
+        self.assertIn('by the shim (private namespaces are refused: unshare: Operation not permitted)', out)
+
+    def test_info_agrees_with_what_programs_are_told(self):
+        self.needs('ibv_devinfo')
+        info, devinfo = self.output('--info'), self.output('ibv_devinfo', '-v')
+        self.assertEqual(re.search(r'(\d+) queue pairs of (\d+) requests', info).groups(),
+                         tuple(re.search(rf'max_{name}:\s+(\d+)', devinfo).group(1) for name in ('qp', 'qp_wr')))
+
+    def test_counters_of_running_programs(self):
+        self.needs('ibv_asyncwatch')
+        with Ended([self.program, 'ibv_asyncwatch', '-d', 'cairn0'], env={**os.environ, 'CAIRN_DEVICES': DEVICES},
+                   stdout=subprocess.DEVNULL) as program:
+            shown = None
+            for _ in range(SECONDS * 50):
+                shown = self.run_it('--stat', str(program.pid))
+                if shown.returncode == 0:
+                    break
+                time.sleep(0.02)
+            self.assertEqual(shown.returncode, 0, shown)
+            self.assertTrue(shown.stdout.startswith(f'{program.pid} ibv_asyncwatch\ncairn0 {ADDRESS}\n'), shown.stdout)
+            self.assertIn(f'{program.pid} ibv_asyncwatch\n', self.output('--stat'))
+            if os.getuid() == 0:
+                other = self.output('--stat', user=NOBODY, group=NOBODY, extra_groups=[])
+                self.assertNotIn('ibv_asyncwatch', other)
+        gone = self.run_it('--stat', str(program.pid))
+        self.assertEqual((gone.returncode, gone.stdout), (1, f'process {program.pid} does not use the library\n'))
+
+    def test_they_stand_alone(self):
+        self.assertIn('stand alone', self.refused('--info', 'true'))
+        self.assertIn('stand alone', self.refused('--info', '--stat'))
 
 
 class Faults(CairnRun):
