@@ -102,13 +102,14 @@ class DropIn(unittest.TestCase):
             time.sleep(0.02)
         self.fail('the server does not listen')
 
-    def pair(self, program, *arguments, addresses=(SERVER, CLIENT), meanwhile=lambda: None):
+    def pair(self, program, *arguments, addresses=(SERVER, CLIENT), before=lambda: None, meanwhile=lambda: None):
         """Both ends are to succeed: one that talks to itself is no success."""
         self.needs(program)
         port = free_port()
         command = [program, '-p', str(port), *arguments]
         with Ended(command, addresses[0]) as server:
             self.listens(port, server)
+            before()
             with Ended([*command, '127.0.0.1'], addresses[1]) as client:
                 meanwhile()
                 out, err = client.communicate(timeout=SECONDS)
@@ -248,19 +249,23 @@ class OneAddress(DropIn):
             self.one_broker(RACED)
 
     def test_programs_survive_their_broker(self):
-        first = []
+        """One waits for the other meanwhile, or both talk."""
+        killed = []
 
-        def kill_broker():
-            first.append(self.one_broker(KILLED))
-            os.kill(first[0], signal.SIGKILL)
-            # Who is there starts the next one, and who comes finds it.
-            self.one_broker(KILLED, but=first[0])
+        def kill():
+            killed.append(self.one_broker(KILLED))
+            os.kill(killed[-1], signal.SIGKILL)
+
+        def kill_and_look():
+            kill()
+            self.one_broker(KILLED, but=killed[-1])  # who is there starts the next one, and who comes finds it
             code, out, err = run('ibv_devinfo', devices=f'cairn0={KILLED}')
             self.assertEqual((code, err), (0, ''), out)
 
         self.needs('ibv_devinfo')
-        self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '5000', addresses=(KILLED, KILLED), meanwhile=kill_broker)
-        self.assertTrue(first)
+        self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '1000', addresses=(KILLED, KILLED), before=kill_and_look,
+                  meanwhile=kill)
+        self.assertEqual(len(killed), 2)
 
     def test_a_program_that_is_killed_leaves_nothing_in_the_way(self):
         self.needs('ibv_rc_pingpong')
