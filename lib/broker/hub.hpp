@@ -49,6 +49,7 @@ public:
     [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
     [[nodiscard]] const Programs& programs() const noexcept { return programs_; }
     [[nodiscard]] telemetry::CounterSet<Counter>& counters() noexcept { return counters_; }
+    [[nodiscard]] const telemetry::CounterSet<Counter>& counters() const noexcept { return counters_; }
 
 private:
     struct Client {

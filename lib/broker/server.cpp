@@ -29,7 +29,8 @@ constexpr std::uint64_t word_of(Source source, ClientId id = {}) noexcept {
 }
 
 constexpr int kServedAtOnce = 16;  // of one source, before others have their turn
-constexpr int kLongestMs = 1000;   // between two looks whether to end
+constexpr Duration kListenerRest = milliseconds(100);
+constexpr int kLongestMs = 1000;  // between two looks whether to end
 
 // Whole milliseconds, up.
 int ms_until(Instant due, Instant now) noexcept {
@@ -84,8 +85,10 @@ void Server::run(const std::function<bool()>& ends) {
                 }
             }
         }
-        const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                     ms_until(hub_.next_deadline(), read_clock()));
+        wake_listener(now);
+        const Instant due = std::min(hub_.next_deadline(), listener_rests_until_);
+        const int count =
+            epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), ms_until(due, read_clock()));
         for (int i = 0; i < count; ++i) {
             serve(events[static_cast<std::size_t>(i)].data.u64);
             close_ended();
@@ -112,6 +115,9 @@ void Server::serve_listener() {
     for (int served = 0; served < kServedAtOnce; ++served) {
         OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket.is_open()) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                rest_listener(read_clock() + kListenerRest);
+            }
             return;
         }
         if (peer_of(socket.get()).uid != user_) {
@@ -128,6 +134,27 @@ void Server::serve_listener() {
         }
         close_ended();
     }
+}
+
+// Who waits there would be seen again and again.
+void Server::rest_listener(Instant until) noexcept {
+    hub_.counters().count(Counter::NoDescriptor);
+    listener_rests_until_ = until;
+    epoll_event event{};
+    event.data.u64 = word_of(Source::Listener);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
+}
+
+// mutants: broker-server-wake-listener
+void Server::wake_listener(Instant now) noexcept {
+    if (listener_rests_until_ > now) {
+        return;
+    }
+    listener_rests_until_ = Instant::never();
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = word_of(Source::Listener);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
 }
 
 void Server::serve_own_socket() {

@@ -42,6 +42,8 @@ private:
     [[nodiscard]] bool watch(int fd, std::uint64_t what) noexcept;
     void serve(std::uint64_t what);
     void serve_listener();
+    void rest_listener(Instant until) noexcept;
+    void wake_listener(Instant now) noexcept;
     void serve_own_socket();
     void serve_connection(ClientId id);
     void take(ClientId id, Connection& connection, Packet& packet);
@@ -67,9 +69,9 @@ private:
     Hub hub_;
     Connections connections_;
     std::vector<ClientId> ended_;
+    Instant listener_rests_until_ = Instant::never();  // never: it does not rest
     std::uint64_t last_id_ = 0;
     Psn psn_{};  // of the next management datagram
-    bool watches_own_ = false;
 };
 
 }  // namespace cairn::broker

@@ -49,6 +49,8 @@ public:
         const OwnedFd wakes_it = connect_to(place_, seconds(1));
         thread_.join();
     }
+    // While it runs.
+    [[nodiscard]] std::uint64_t count(Counter counter) const { return server_->hub().counters().of(counter); }
     [[nodiscard]] bool is_over() const { return over_.load(); }
 
 private:

@@ -1,6 +1,5 @@
 // A broker and its programs on this machine's kernel: who gets what, what is led where, and what is left when either
 // dies. The broker runs on a thread; a broker that was killed is one whose thread ended without a word.
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -236,78 +235,6 @@ TEST_F(ServerTest, WithoutABrokerAProgramIsAlone) {
     EXPECT_NE(joined.value().why_alone.find("'/nowhere/cairn-broker': No such file"), std::string::npos)
         << joined.value().why_alone;
     EXPECT_TRUE(comes([&] { return listen_at(place).is_open(); }));  // nothing is left of the attempt
-}
-
-TEST_F(ServerTest, AnAddressWithAllSlotsLentSaysSo) {
-    HubConfig few;
-    few.sockets = 3;
-    const RunningBroker broker(place, few);
-    const auto one = join();
-    const auto two = join();
-    auto joined = Membership::join(config());
-    ASSERT_FALSE(joined.ok());
-    EXPECT_NE(joined.error().text().find("programs use UDP " + place.text() + " already"), std::string::npos);
-}
-
-TEST_F(ServerTest, ProgramsOfAnotherUserAreTurnedAway) {
-    const RunningBroker broker(place, {}, geteuid() + 1);
-    auto joined = Membership::join(config());
-    ASSERT_FALSE(joined.ok());
-    const std::string text = joined.error().text();
-    EXPECT_NE(text.find("UDP " + place.text() + " belongs to programs of "), std::string::npos) << text;
-    EXPECT_NE(text.find("their broker is process " + std::to_string(getpid())), std::string::npos) << text;
-}
-
-TEST_F(ServerTest, EachOfManyProgramsHasItsOwnSlot) {
-    constexpr std::size_t kPrograms = kMostSockets - 1;
-    const RunningBroker broker(place);
-    std::vector<Welcome> programs;
-    for (std::size_t i = 0; i < kPrograms; ++i) {
-        Meeting met = ask_for_slot({place, {}, seconds(10)});
-        ASSERT_TRUE(std::holds_alternative<Welcome>(met)) << i;
-        programs.push_back(std::move(std::get<Welcome>(met)));
-        programs.back().sockets.clear();
-        ASSERT_EQ(programs.back().slot.value, i + 1);
-    }
-    Meeting met = ask_for_slot({place, {}, seconds(10)});
-    ASSERT_TRUE(std::holds_alternative<Refusal>(met));
-    EXPECT_EQ(std::get<Refusal>(met), Refusal::Full);
-}
-
-TEST_F(ServerTest, SilentAndSenselessConnectionsGiveWay) {
-    HubConfig quick;
-    quick.silence = milliseconds(300);
-    const RunningBroker broker(place, quick);
-    std::vector<OwnedFd> silent;
-    for (int i = 0; i < 500; ++i) {
-        silent.push_back(connect_to(place, seconds(5)));
-        ASSERT_TRUE(silent.back().is_open());
-        if (i % 2 == 0) {
-            static_cast<void>(send_packet(silent.back().get(), std::array<std::uint8_t, 5>{1, 2, 3, 4, 5}, {}, false));
-        }
-    }
-    EXPECT_TRUE(comes([&] {
-        Meeting met = ask_for_slot({place, {}, milliseconds(100)});
-        return std::holds_alternative<Welcome>(met);
-    }));
-    const auto hung_up = [](const OwnedFd& fd) {
-        std::uint8_t octet = 0;
-        return recv(fd.get(), &octet, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
-    };
-    EXPECT_TRUE(comes([&] { return std::all_of(silent.begin(), silent.end(), hung_up); }));
-}
-
-TEST_F(ServerTest, WhatIsSentAlongWithoutNeedIsClosed) {
-    const RunningBroker broker(place);
-    const OwnedFd one = connect_to(place, seconds(5));
-    std::array<int, 2> pipe{};
-    ASSERT_EQ(::pipe(pipe.data()), 0);
-    ASSERT_TRUE(send_message(one.get(), Leave{}, std::array<int, 2>{pipe[1], pipe[1]}, true));
-    ::close(pipe[1]);
-    pollfd waiting{pipe[0], POLLIN, 0};
-    EXPECT_EQ(poll(&waiting, 1, 10'000), 1);  // the last writer has gone
-    EXPECT_NE(waiting.revents & POLLHUP, 0);
-    ::close(pipe[0]);
 }
 
 TEST_F(ServerTest, ItEndsWhenNobodyNeedsItAndFreesTheAddress) {

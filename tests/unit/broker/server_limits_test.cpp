@@ -1,0 +1,122 @@
+// What a broker refuses: programs of others, more programs than there are slots, connections that say nothing.
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "lib/broker/meeting.hpp"
+#include "tests/unit/broker/running_broker.hpp"
+
+namespace cairn::broker {
+namespace {
+
+class ServerLimitsTest : public ServerTest {};
+
+TEST_F(ServerLimitsTest, AnAddressWithAllSlotsLentSaysSo) {
+    HubConfig few;
+    few.sockets = 3;
+    const RunningBroker broker(place, few);
+    const auto one = join();
+    const auto two = join();
+    auto joined = Membership::join(config());
+    ASSERT_FALSE(joined.ok());
+    EXPECT_NE(joined.error().text().find("programs use UDP " + place.text() + " already"), std::string::npos);
+}
+
+TEST_F(ServerLimitsTest, ProgramsOfAnotherUserAreTurnedAway) {
+    const RunningBroker broker(place, {}, geteuid() + 1);
+    auto joined = Membership::join(config());
+    ASSERT_FALSE(joined.ok());
+    const std::string text = joined.error().text();
+    EXPECT_NE(text.find("UDP " + place.text() + " belongs to programs of "), std::string::npos) << text;
+    EXPECT_NE(text.find("their broker is process " + std::to_string(getpid())), std::string::npos) << text;
+}
+
+TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
+    constexpr std::size_t kPrograms = kMostSockets - 1;
+    const RunningBroker broker(place);
+    std::vector<Welcome> programs;
+    for (std::size_t i = 0; i < kPrograms; ++i) {
+        Meeting met = ask_for_slot({place, {}, seconds(10)});
+        ASSERT_TRUE(std::holds_alternative<Welcome>(met)) << i;
+        programs.push_back(std::move(std::get<Welcome>(met)));
+        programs.back().sockets.clear();
+        ASSERT_EQ(programs.back().slot.value, i + 1);
+    }
+    Meeting met = ask_for_slot({place, {}, seconds(10)});
+    ASSERT_TRUE(std::holds_alternative<Refusal>(met));
+    EXPECT_EQ(std::get<Refusal>(met), Refusal::Full);
+}
+
+TEST_F(ServerLimitsTest, SilentAndSenselessConnectionsGiveWay) {
+    HubConfig quick;
+    quick.silence = milliseconds(300);
+    const RunningBroker broker(place, quick);
+    std::vector<OwnedFd> silent;
+    for (int i = 0; i < 500; ++i) {
+        silent.push_back(connect_to(place, seconds(5)));
+        ASSERT_TRUE(silent.back().is_open());
+        if (i % 2 == 0) {
+            static_cast<void>(send_packet(silent.back().get(), std::array<std::uint8_t, 5>{1, 2, 3, 4, 5}, {}, false));
+        }
+    }
+    EXPECT_TRUE(comes([&] {
+        Meeting met = ask_for_slot({place, {}, milliseconds(100)});
+        return std::holds_alternative<Welcome>(met);
+    }));
+    const auto hung_up = [](const OwnedFd& fd) {
+        std::uint8_t octet = 0;
+        return recv(fd.get(), &octet, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+    };
+    EXPECT_TRUE(comes([&] { return std::all_of(silent.begin(), silent.end(), hung_up); }));
+}
+
+// This process's descriptors are the broker's, too.
+TEST_F(ServerLimitsTest, WithoutDescriptorsABrokerWaitsForSome) {
+    HubConfig patient;
+    patient.silence = seconds(100);
+    const RunningBroker broker(place, patient);
+    const OwnedFd asks = connect_to(place, seconds(10));
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    std::vector<OwnedFd> all;
+    for (OwnedFd more(dup(0)); more.is_open(); more = OwnedFd(dup(0))) {
+        all.push_back(std::move(more));
+        if (all.size() == 1) {
+            const rlimit few{static_cast<rlim_t>(all[0].get()) + 20, limit.rlim_max};
+            setrlimit(RLIMIT_NOFILE, &few);
+        }
+    }
+    all.pop_back();
+    const OwnedFd waits = connect_to(place, seconds(10));  // takes the last one
+    ASSERT_TRUE(waits.is_open());
+    EXPECT_TRUE(comes([&] { return broker.count(Counter::NoDescriptor) >= 3; }));
+    EXPECT_LT(broker.count(Counter::NoDescriptor), 100U);  // it does not look again and again
+    all.clear();
+    setrlimit(RLIMIT_NOFILE, &limit);
+    ASSERT_TRUE(send_message(waits.get(), Join{}, {}, true));
+    Packet packet;
+    ASSERT_EQ(receive_packet(waits.get(), packet, true), Received::Packet);
+    const auto said = parse_message(packet.bytes);
+    EXPECT_TRUE(said && std::holds_alternative<Lent>(*said));
+}
+
+TEST_F(ServerLimitsTest, WhatIsSentAlongWithoutNeedIsClosed) {
+    const RunningBroker broker(place);
+    const OwnedFd one = connect_to(place, seconds(5));
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    ASSERT_TRUE(send_message(one.get(), Leave{}, std::array<int, 2>{pipe[1], pipe[1]}, true));
+    ::close(pipe[1]);
+    pollfd waiting{pipe[0], POLLIN, 0};
+    EXPECT_EQ(poll(&waiting, 1, 10'000), 1);  // the last writer has gone
+    EXPECT_NE(waiting.revents & POLLHUP, 0);
+    ::close(pipe[0]);
+}
+
+}  // namespace
+}  // namespace cairn::broker
