@@ -11,6 +11,7 @@ constexpr std::uint32_t kMaxRdAtomic = 16;                // READs and atomics o
 constexpr std::uint32_t kMaxQueueSlots = 1U << 16U;       // work requests in one queue
 constexpr std::uint32_t kMaxCompletionSlots = 1U << 20U;  // completions in one queue
 constexpr std::uint32_t kMaxRegions = 1U << 16U;          // memory regions of one table: leaves rkeys 8 secret bits
+constexpr std::uint32_t kNullBytes = 4096;                // of a null region that one packet reaches
 constexpr std::uint32_t kMaxXrcQueues = 1U << 16U;        // XRC receive queues of one engine
 constexpr std::uint32_t kMaxInlineBytes = 1024;           // of one work request
 constexpr std::uint32_t kGrhBytes = 40;    // the header in front of each datagram in a receive request (11.4.1.2)

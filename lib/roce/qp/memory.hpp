@@ -22,6 +22,10 @@ struct RegionRequest {
     std::uint64_t base = 0;            // the address by which requests name its first byte; 0: zero-based
     Rights rights{};
     bool sendable = false;  // the port can send from it without a copy
+    // A region of all addresses: what is read from it is zero, and what is written to it is lost. It has a local key
+    // only, and no windows. Its memory is kNullBytes zeros, and behind them as many bytes that are written; one look-up
+    // reaches no more. `base` and `rights` are ignored.
+    bool is_null = false;
 };
 
 // Changes to a region. An attribute without a value stays as it is.
@@ -123,7 +127,7 @@ public:
     [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // windows, too
 
 private:
-    enum class Kind : std::uint8_t { Region, Window1, Window2B };
+    enum class Kind : std::uint8_t { Region, Null, Window1, Window2B };
     struct alignas(64) Region {
         Rkey key{};
         Pd pd{};
@@ -143,7 +147,9 @@ private:
 
         [[nodiscard]] static std::optional<MemoryRefusal> judge_user(const Region* region,
                                                                      const KeyUser& user) noexcept;
+        [[nodiscard]] bool is_window() const noexcept { return kind == Kind::Window1 || kind == Kind::Window2B; }
         [[nodiscard]] MemoryView view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept;
+        [[nodiscard]] MemoryView null_view(Rights wanted, std::uint64_t count) const noexcept;
     };
     static_assert(sizeof(Region) == 64);  // a cache line
     struct Domain {

@@ -82,6 +82,7 @@ std::optional<Error> MemoryTable::judge_region(const RegionRequest& request) {
     if (writes_remotely && !request.rights.cover(Right::LocalWrite)) {
         return Error{"remote write or atomic rights without local write", "ask for LocalWrite as well"};
     }
+    CAIRN_ASSERT(!request.is_null || request.memory.size() == 2 * std::size_t{kNullBytes});
     if (request.memory.size() > std::numeric_limits<std::uint64_t>::max() - request.base) {
         return Error{"the region's addresses go beyond 2^64", "choose a lower base"};
     }
@@ -138,6 +139,7 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     region.rights = request.rights;
     region.sendable = request.sendable;
     region.vanished = false;
+    region.kind = request.is_null ? Kind::Null : Kind::Region;
     return region.key;
 }
 
@@ -209,12 +211,12 @@ void MemoryTable::note_end(const Region& region) noexcept {
 
 // mutants: qp-memory-table-destroy-region
 bool MemoryTable::destroy_region(Rkey key) noexcept {
-    Region* const region = region_at(key);
-    if (region == nullptr || region->windows != 0) {
+    const Region* const found = at(key);
+    if (found == nullptr || found->is_window() || found->windows != 0) {
         return false;
     }
-    note_end(*region);
-    give_slot(*region);
+    note_end(*found);
+    give_slot(regions_[static_cast<std::size_t>(found - regions_.data())]);
     return true;
 }
 

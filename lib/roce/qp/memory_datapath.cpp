@@ -29,14 +29,29 @@ MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::
     return {std::nullopt, data + (address - base), sendable};
 }
 
+// All of its addresses lead to the same few bytes.
+// mutants: qp-memory-table-null-view
+MemoryView MemoryTable::Region::null_view(Rights wanted, std::uint64_t count) const noexcept {
+    if (!Rights(Right::LocalWrite).cover(wanted)) {
+        return {MemoryRefusal::NoRight};
+    }
+    if (count > kNullBytes) {
+        return {MemoryRefusal::OutOfRange};
+    }
+    return {std::nullopt, wanted == Rights{} ? data : data + kNullBytes, false};
+}
+
 // mutants: qp-memory-table-find
 MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                              std::uint64_t bytes) const noexcept {
     const Region* const region = at(key);
-    if (region == nullptr || region->kind != Kind::Region) {
+    if (region == nullptr || region->is_window()) {
         return {MemoryRefusal::UnknownKey};
     }
-    return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryRefusal::WrongPd};
+    if (region->pd != pd) {
+        return {MemoryRefusal::WrongPd};
+    }
+    return region->kind == Kind::Region ? region->view(wanted, address, bytes) : region->null_view(wanted, bytes);
 }
 
 // mutants: qp-memory-table-judge-user

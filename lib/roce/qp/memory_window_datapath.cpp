@@ -17,9 +17,8 @@ std::optional<std::uint32_t> MemoryTable::find_window(Rkey key) const noexcept {
         return std::nullopt;
     }
     const Region& window = regions_[index];
-    return name_one_window(window.key, key) && window.live && window.kind != Kind::Region
-               ? std::optional<std::uint32_t>(index)
-               : std::nullopt;
+    return name_one_window(window.key, key) && window.live && window.is_window() ? std::optional<std::uint32_t>(index)
+                                                                                 : std::nullopt;
 }
 
 bool MemoryTable::destroy_window(Rkey key) noexcept {
@@ -100,15 +99,16 @@ void MemoryTable::free_windows(Qpn qpn) noexcept {
     }
 }
 
+// mutants: qp-memory-table-judge-invalidate
 std::optional<MemoryRefusal> MemoryTable::judge_invalidate(Rkey key, const KeyUser& user) const noexcept {
     const Region* const region = at(key);
-    if (region == nullptr || (region->kind != Kind::Region && !region->bound)) {
+    if (region == nullptr || region->kind == Kind::Null || (region->is_window() && !region->bound)) {
         return MemoryRefusal::UnknownKey;
     }
     if (region->pd != user.pd || (region->kind == Kind::Window2B && region->qpn != user.qpn)) {
         return MemoryRefusal::WrongPd;
     }
-    if (region->kind != Kind::Region) {
+    if (region->is_window()) {
         return region->kind == Kind::Window2B ? std::nullopt : std::optional(MemoryRefusal::NoRight);
     }
     if (region->windows != 0) {

@@ -57,6 +57,26 @@ TEST_F(RcMemory, RangesAreJudgedWithoutOverflow) {
     EXPECT_FALSE(table.register_region({pd, bytes, kMost - 99, {}}).ok());
 }
 
+TEST_F(RcMemory, ANullRegionReadsAsZerosWhateverIsWritten) {
+    bytes.assign(2 * std::size_t{kNullBytes}, 0);
+    RegionRequest request{pd, bytes};
+    request.is_null = true;
+    const Rkey key = table.register_region(request).value();
+    EXPECT_EQ(table.find(key, pd, {}, 12345, kNullBytes).data, bytes.data());
+    EXPECT_EQ(table.find(key, pd, Right::LocalWrite, kMost, kNullBytes).data, bytes.data() + kNullBytes);
+    EXPECT_EQ(table.find(key, pd, {}, 0, kNullBytes + 1).refusal, MemoryRefusal::OutOfRange);
+    EXPECT_EQ(table.find(key, pd, Right::BindWindow, 0, 1).refusal, MemoryRefusal::NoRight);
+    EXPECT_EQ(table.find(key, table.create_pd(), {}, 0, 1).refusal, MemoryRefusal::WrongPd);
+    const KeyUser user{pd, Qpn{2}};
+    EXPECT_EQ(table.find_remote(key, user, Right::RemoteRead, 0, 1).refusal, MemoryRefusal::NoRight);
+    EXPECT_EQ(table.judge_invalidate(key, user), MemoryRefusal::UnknownKey);
+    EXPECT_FALSE(table.destroy_window(key));
+    EXPECT_FALSE(table.destroy_region(table.create_window(pd, WindowType::Type1).value()));
+    EXPECT_FALSE(table.reregister_region(key, {}).ok());
+    EXPECT_TRUE(table.destroy_region(key));
+    EXPECT_EQ(table.find(key, pd, {}, 0, 1).refusal, MemoryRefusal::UnknownKey);
+}
+
 TEST_F(RcMemory, EveryRightIsAskedForAlone) {
     const std::vector<Right> all{Right::LocalWrite, Right::RemoteWrite, Right::RemoteRead, Right::RemoteAtomic};
     for (const Right granted : all) {
