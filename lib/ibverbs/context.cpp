@@ -1,12 +1,12 @@
 // Opening and closing devices, and their asynchronous events.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <utility>
 
+#include "lib/base/owned_fd.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/qp.hpp"
@@ -25,6 +25,16 @@ void set_operations(Context& context) noexcept {
     context.get_srq_num = get_srq_number;
     context.open_xrcd = open_xrcd;
     context.close_xrcd = close_xrcd;
+    context.open_qp = open_shared_qp;
+    context.alloc_td = allocate_thread_domain;
+    context.dealloc_td = free_thread_domain;
+    context.alloc_parent_domain = allocate_parent_domain;
+    context.alloc_null_mr = allocate_null_region;
+    context.advise_mr = advise;
+    context.alloc_dm = allocate_device_memory;
+    context.free_dm = free_device_memory;
+    context.reg_dm_mr = register_device_memory;
+    context.modify_cq = moderate_cq;
     ibv_context_ops& ops = context.context.ops;
     ops.alloc_mw = allocate_window;
     ops.bind_mw = bind_window;
@@ -41,28 +51,38 @@ void explain(const Error& refused) noexcept {
     std::fprintf(stderr, "libibverbs (cairn): %s\n", refused.text().c_str());
 }
 
-ibv_context* open_context(Device& device) {
-    Result<std::shared_ptr<Adapter>> adapter = adapter_for(device);
-    if (!adapter.ok()) {
-        explain(adapter.error());
-        return fail(ENODEV);
-    }
+// `cmd_fd` is a descriptor of the file, and the context's from now on. Returns nullptr, with errno, if no descriptor is
+// left.
+ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
     auto context = std::make_unique<Context>();
-    if (!context->events.count.open()) {
+    if (!cmd_fd.is_open() || !context->events.count.open()) {
         return nullptr;
     }
-    context->adapter = std::move(adapter).value();
-    context->of_device = &device;
+    context->adapter = file->adapter;
+    context->of_device = file->device;
+    context->file = std::move(file);
     context->sz = sizeof(verbs_context);
-    context->context.device = &device;
-    // A file of its own: programs that hand the context over tell it by its inode.
-    context->context.cmd_fd = memfd_create("cairn-verbs", MFD_CLOEXEC);
+    context->context.device = const_cast<Device*>(context->of_device);
+    context->context.cmd_fd = cmd_fd.release();
     context->context.async_fd = context->events.count.fd;
     context->context.num_comp_vectors = 1;
     context->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     pthread_mutex_init(&context->context.mutex, nullptr);
     set_operations(*context);
     return &context.release()->context;
+}
+
+ibv_context* open_context(Device& device) {
+    Result<std::shared_ptr<Adapter>> adapter = adapter_for(device);
+    if (!adapter.ok()) {
+        explain(adapter.error());
+        return fail(ENODEV);
+    }
+    auto file = std::make_shared<OpenFile>();
+    file->device = &device;
+    file->adapter = std::move(adapter).value();
+    OwnedFd cmd_fd(OpenFile::make(file));
+    return make_context(std::move(file), std::move(cmd_fd));
 }
 
 // Counts an acknowledgement, of which the object's end waits for all.
@@ -75,6 +95,11 @@ void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& cond, Counter& complete
 }
 
 }  // namespace
+
+ibv_context* import_context(int cmd_fd) {
+    std::shared_ptr<OpenFile> file = OpenFile::find(cmd_fd);
+    return file == nullptr ? nullptr : make_context(std::move(file), OwnedFd(fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0)));
+}
 
 }  // namespace cairn::ibverbs
 

@@ -57,6 +57,10 @@ void Cq::disarm() noexcept {
 }
 
 ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
+    const bool has_domain = (wanted.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+    if (has_domain && (wanted.parent_domain == nullptr || Pd::of(wanted.parent_domain).base == nullptr)) {
+        return fail(EINVAL);
+    }
     if (wanted.cqe == 0 || wanted.cqe > roce::kMaxCompletionSlots ||
         wanted.comp_vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) {
         return fail(EINVAL);
@@ -71,6 +75,10 @@ ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
     if (wanted.channel != nullptr) {
         ++Channel::of(wanted.channel).users;
     }
+    if (has_domain) {
+        cq->domain = &Pd::of(wanted.parent_domain);
+        ++cq->domain->users;
+    }
     return cq.release();
 }
 
@@ -78,8 +86,12 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
     constexpr std::uint64_t kGiven = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
     constexpr std::uint32_t kKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+    constexpr std::uint32_t kFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     if ((wanted->wc_flags & ~kGiven) != 0 || (wanted->comp_mask & ~kKnown) != 0) {
         return fail(EOPNOTSUPP);
+    }
+    if ((wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 && (wanted->flags & ~kFlags) != 0) {
+        return fail(EINVAL);
     }
     return make_or_null([&] {
         ibv_cq_ex* const cq = create_cq(context, *wanted);
@@ -88,6 +100,12 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
         }
         return cq;
     });
+}
+
+// Moderation lets an adapter wait for more completions before it interrupts. Nothing is interrupted here: each event is
+// told at once, which no program can tell from an adapter that is idle.
+int moderate_cq(ibv_cq*, ibv_modify_cq_attr* wanted) noexcept {
+    return wanted->attr_mask == IBV_CQ_ATTR_MODERATE ? 0 : EINVAL;
 }
 
 int arm_cq(ibv_cq* cq, int solicited_only) noexcept {
@@ -141,6 +159,9 @@ int ibv_destroy_cq(ibv_cq* cq) {
         if (cq->channel != nullptr) {
             Channel::of(cq->channel).remove(ended);
             --Channel::of(cq->channel).users;
+        }
+        if (ended.domain != nullptr) {
+            --ended.domain->users;
         }
         context.events.remove(ended);
         events = ended.events_given;

@@ -21,6 +21,7 @@ struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
     [[nodiscard]] ibv_cq* as_cq() noexcept { return ibv_cq_ex_to_cq(this); }
 
     roce::CompletionQueue queue;
+    Pd* domain = nullptr;  // the parent domain that it was made with
     Cq* next_in_channel = nullptr;
     bool in_channel = false;
     bool is_armed = false;

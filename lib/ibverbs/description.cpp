@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/ibverbs/address_gids.hpp"
+#include "lib/ibverbs/memory_rules.hpp"
 #include "lib/roce/qp/limits.hpp"
 
 namespace cairn::ibverbs {
@@ -59,6 +60,19 @@ void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept 
     out.max_pkeys = 1;
     out.local_ca_ack_delay = 15;
     out.phys_port_cnt = 1;
+}
+
+void describe_extensions(ibv_device_attr_ex& out) noexcept {
+    constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+    constexpr std::uint32_t kReliable =
+        kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+    out.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+    out.odp_caps.per_transport_caps.rc_odp_caps = kReliable;
+    out.odp_caps.per_transport_caps.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
+    out.odp_caps.per_transport_caps.ud_odp_caps = kMessages | IBV_ODP_SUPPORT_SRQ_RECV;
+    out.xrc_odp_caps = kReliable;
+    out.cq_mod_caps = {0xffff, 0xffff};
+    out.max_dm_size = kMostDeviceMemory;
 }
 
 void describe_port(ibv_port_attr& out) noexcept {

@@ -11,6 +11,8 @@ namespace cairn::ibverbs {
 [[nodiscard]] __be64 guid_word(const net::IpAddress& address) noexcept;
 // Write all of `out`.
 void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept;
+// Writes what devices may have beyond that.
+void describe_extensions(ibv_device_attr_ex& out) noexcept;
 // Leaves out `active_mtu`, which is known once the device is open.
 void describe_port(ibv_port_attr& out) noexcept;
 

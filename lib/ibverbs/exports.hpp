@@ -28,6 +28,17 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept;
 ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept;
 int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept;
 int free_window(ibv_mw* mw) noexcept;
+ibv_td* allocate_thread_domain(ibv_context* context, ibv_td_init_attr* wanted) noexcept;
+int free_thread_domain(ibv_td* td) noexcept;
+ibv_pd* allocate_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) noexcept;
+ibv_mr* allocate_null_region(ibv_pd* pd) noexcept;
+int advise(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* pieces, std::uint32_t count) noexcept;
+ibv_dm* allocate_device_memory(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept;
+int free_device_memory(ibv_dm* dm) noexcept;
+ibv_mr* register_device_memory(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t bytes,
+                               unsigned access) noexcept;
+int moderate_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept;
+ibv_qp* open_shared_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept;
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t bytes) noexcept;
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* out,
                     std::size_t bytes) noexcept;

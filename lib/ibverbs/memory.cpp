@@ -1,12 +1,15 @@
-// Protection domains and memory regions.
+// Memory regions.
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <limits>
+#include <utility>
 
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/memory_faults.hpp"
+#include "lib/ibverbs/memory_rules.hpp"
 #include "lib/ibverbs/objects.hpp"
-#include "lib/ibverbs/translate.hpp"
 
 namespace cairn::ibverbs {
 
@@ -17,152 +20,273 @@ constexpr int MADV_POPULATE_READ = 22;
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
 
-// Makes the pages present, as an adapter does that pins them. Returns EFAULT if some are not mapped, or not writable
-// where they are to be; else 0. Kernels before 5.14 cannot say.
-[[nodiscard]] int populate(void* address, std::size_t bytes, bool writable) noexcept {
+[[nodiscard]] int advise_kernel(std::uintptr_t first, std::uintptr_t end, bool writable) noexcept {
+    const int advice = writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    return madvise(reinterpret_cast<void*>(first), end - first, advice) == 0 ? 0 : errno;
+}
+
+// Kernels before 5.14 do not know such advice, and call it EINVAL, as they do with pages that it does not suit.
+[[nodiscard]] bool kernel_can_populate(std::uintptr_t page) noexcept {
+    static const bool can = [page] {
+        const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(&page) & ~(page - 1);
+        return advise_kernel(here, here + page, false) == 0;
+    }();
+    return can;
+}
+
+// Makes the pages present, as an adapter does that pins them. Returns EFAULT if some are not mapped, or not readable,
+// or not writable where they are to be; else 0. On kernels that cannot say, all are.
+[[nodiscard]] int populate(const void* address, std::size_t bytes, bool writable) noexcept {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto first = reinterpret_cast<std::uintptr_t>(address) & ~(page - 1);
     const auto end = (reinterpret_cast<std::uintptr_t>(address) + bytes + page - 1) & ~(page - 1);
     if (end < first) {
         return EFAULT;
     }
-    if (madvise(reinterpret_cast<void*>(first), end - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) ==
-        0) {
-        return 0;
-    }
-    return errno == ENOMEM || errno == EFAULT ? EFAULT : 0;
-}
-
-ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t base, unsigned access) {
-    const auto rights = to_rights(access);
-    if (!rights) {
-        return fail(EINVAL);
-    }
-    const bool on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
-    if (bytes != 0 && !on_demand && populate(address, bytes, rights->cover(roce::Right::LocalWrite)) != 0) {
-        return fail(EFAULT);
-    }
-    catch_memory_faults();
-    auto mr = std::make_unique<Mr>();
-    Adapter& adapter = adapter_of(pd->context);
-    const std::lock_guard hold(adapter.lock());
-    const Result<Rkey> key =
-        adapter.engine().register_region({Pd::of(pd).id, {static_cast<std::uint8_t*>(address), bytes}, base, *rights});
-    if (!key.ok()) {
-        return fail(adapter.engine().memory().regions_in_use() == roce::kMaxRegions ? ENOMEM : EINVAL);
-    }
-    mr->context = pd->context;
-    mr->pd = pd;
-    mr->addr = address;
-    mr->length = bytes;
-    mr->key = key.value();
-    mr->handle = mr->lkey = mr->rkey = key.value().value;
-    ++Pd::of(pd).users;
-    return mr.release();
+    const int reason = advise_kernel(first, end, writable);
+    const bool refused = reason == ENOMEM || reason == EFAULT || (reason == EINVAL && kernel_can_populate(page));
+    return refused ? EFAULT : 0;
 }
 
 }  // namespace
+
+ibv_mr* make_region(ibv_pd* pd, SharedRegion&& wanted, const roce::RegionRequest& request) {
+    auto mr = std::make_unique<Mr>();
+    mr->region = std::make_shared<SharedRegion>(std::move(wanted));
+    catch_memory_faults();
+    SharedRegion& region = *mr->region;
+    Adapter& adapter = adapter_of(pd->context);
+    OpenFile& file = *Context::of(pd->context).file;
+    const std::lock_guard hold(adapter.lock());
+    const bool is_null = region.kind == SharedRegion::Kind::Null;
+    mr->handle = ++file.last_handle;
+    file.regions.add(mr->handle, mr->region);
+    const Result<Rkey> key = adapter.engine().register_region(request);
+    if (!key.ok()) {
+        file.regions.remove(mr->handle);
+        return fail(adapter.engine().memory().regions_in_use() == roce::kMaxRegions ? ENOMEM : EINVAL);
+    }
+    region.key = key.value();
+    region.size = request.memory.size();
+    region.user = &Pd::of(pd);
+    ++region.user->users;
+    if (region.memory != nullptr) {
+        ++region.memory->users;
+    }
+    mr->context = pd->context;
+    mr->pd = pd;
+    mr->length = region.size;
+    mr->lkey = region.key.value;
+    mr->rkey = is_null ? 0 : region.key.value;
+    return mr.release();
+}
+
+namespace {
+
+ibv_mr* register_memory(ibv_pd* pd, const Registration& wanted) {
+    const RegistrationJudgement judged = judge_registration(wanted);
+    if (judged.reason != 0) {
+        return fail(judged.reason);
+    }
+    if (judged.needs_pages && populate(wanted.address, wanted.bytes, judged.needs_to_write) != 0) {
+        return fail(EFAULT);
+    }
+    SharedRegion region;
+    region.access = wanted.access;
+    region.address = wanted.address;
+    ibv_mr* const mr = make_region(
+        pd, std::move(region),
+        {Pd::of(pd).id(), {static_cast<std::uint8_t*>(wanted.address), wanted.bytes}, judged.base, judged.rights});
+    if (mr != nullptr) {
+        mr->addr = wanted.address;
+    }
+    return mr;
+}
+
+// Judges the memory that a region is to have, or the rights to what it has. Writes its translation, if that changes, to
+// `change`. Returns an errno value.
+[[nodiscard]] int judge_change(const SharedRegion& region, const Change& wanted, roce::RegionChange& change) noexcept {
+    const bool moves = (wanted.which & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    const bool changes_access = (wanted.which & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+    const Registration becomes{moves ? wanted.address : region.address, moves ? wanted.bytes : region.size,
+                               reinterpret_cast<std::uintptr_t>(wanted.address),
+                               changes_access ? wanted.access : region.access};
+    const RegistrationJudgement judged = judge_registration(becomes);
+    if (judged.reason != 0) {
+        return judged.reason;
+    }
+    if (changes_access) {
+        change.rights = judged.rights;
+    }
+    if (moves) {
+        change.translation = {{static_cast<std::uint8_t*>(wanted.address), wanted.bytes}, judged.base, false};
+    }
+    const bool looks = judged.needs_pages && (moves || changes_access);
+    return looks ? populate(becomes.address, becomes.bytes, judged.needs_to_write) : 0;
+}
+
+// Needs the lock. Returns an errno value.
+[[nodiscard]] int change_region(ibv_mr* mr, ibv_pd* pd, const Change& wanted, const roce::RegionChange& change) {
+    SharedRegion& region = *Mr::of(mr).region;
+    roce::Engine& engine = adapter_of(mr->context).engine();
+    const Result<Rkey> key = engine.reregister_region(region.key, change);
+    if (!key.ok()) {
+        return engine.memory().has_windows(region.key) ? EBUSY : EINVAL;
+    }
+    region.key = key.value();
+    mr->lkey = mr->rkey = key.value().value;
+    if (change.pd) {
+        --region.user->users;
+        region.user = &Pd::of(pd);
+        ++region.user->users;
+        mr->pd = pd;
+    }
+    if (change.rights) {
+        region.access = wanted.access;
+    }
+    if (change.translation) {
+        mr->addr = region.address = wanted.address;
+        mr->length = region.size = wanted.bytes;
+    }
+    return 0;
+}
+
+// Of one piece of advice. Returns an errno value.
+[[nodiscard]] int prefetch(ibv_pd* pd, const ibv_sge& piece, bool to_write, bool may_fault) noexcept {
+    roce::MemoryView found;
+    {
+        Adapter& adapter = adapter_of(pd->context);
+        const std::lock_guard hold(adapter.lock());
+        found = adapter.engine().memory().find(Rkey{piece.lkey}, Pd::of(pd).id(),
+                                               to_write ? roce::Rights(roce::Right::LocalWrite) : roce::Rights{},
+                                               piece.addr, piece.length);
+    }
+    if (found.refusal) {
+        return errno_of_advice(*found.refusal);
+    }
+    return may_fault && piece.length != 0 ? populate(found.data, piece.length, to_write) : 0;
+}
+
+}  // namespace
+
+ibv_mr* allocate_null_region(ibv_pd* pd) noexcept {
+    return make_or_null([pd] {
+        SharedRegion region;
+        region.kind = SharedRegion::Kind::Null;
+        region.null_bytes.resize(2 * std::size_t{roce::kNullBytes});
+        roce::RegionRequest request{Pd::of(pd).id(), region.null_bytes};
+        request.is_null = true;
+        ibv_mr* const mr = make_region(pd, std::move(region), request);
+        if (mr != nullptr) {
+            mr->length = std::numeric_limits<std::size_t>::max();
+        }
+        return mr;
+    });
+}
+
+int advise(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* pieces,
+           std::uint32_t count) noexcept {
+    const bool is_known = advice == IBV_ADVISE_MR_ADVICE_PREFETCH || advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ||
+                          advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+    if (!is_known) {
+        return EOPNOTSUPP;
+    }
+    if ((flags & ~std::uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || count == 0 || pieces == nullptr) {
+        return EINVAL;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const int reason = prefetch(pd, pieces[i], advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+                                    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT);
+        if (reason != 0) {
+            return reason;
+        }
+    }
+    return 0;
+}
+
+ibv_mr* import_region(ibv_pd* pd, std::uint32_t handle) {
+    auto mr = std::make_unique<Mr>();
+    const std::lock_guard hold(adapter_of(pd->context).lock());
+    mr->region = Context::of(pd->context).file->regions.find(handle);
+    if (mr->region == nullptr || mr->region->key == Rkey{}) {
+        return fail(ENOENT);
+    }
+    mr->context = pd->context;
+    mr->pd = pd;
+    mr->length = mr->region->size;
+    mr->handle = handle;
+    mr->lkey = mr->region->key.value;
+    mr->rkey = mr->region->kind == SharedRegion::Kind::Null ? 0 : mr->lkey;
+    return mr.release();
+}
 
 }  // namespace cairn::ibverbs
 
 using namespace cairn::ibverbs;
 
-ibv_pd* ibv_alloc_pd(ibv_context* context) {
-    return make_or_null([&]() -> ibv_pd* {
-        auto pd = std::make_unique<Pd>();
-        pd->context = context;
-        const std::lock_guard hold(adapter_of(context).lock());
-        pd->id = adapter_of(context).engine().create_pd();
-        pd->handle = pd->id.value;
-        return pd.release();
-    });
-}
-
-int ibv_dealloc_pd(ibv_pd* pd) {
-    {
-        Adapter& adapter = adapter_of(pd->context);
-        const std::lock_guard hold(adapter.lock());
-        if (Pd::of(pd).users != 0 || !adapter.engine().destroy_pd(Pd::of(pd).id)) {
-            return EBUSY;
-        }
-    }
-    delete &Pd::of(pd);
-    return 0;
-}
-
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t bytes, int access) {
-    const auto flags = static_cast<unsigned>(access);
-    const bool from_zero = (flags & IBV_ACCESS_ZERO_BASED) != 0;
-    return make_or_null([&] {
-        return register_memory(pd, address, bytes, from_zero ? 0 : reinterpret_cast<std::uintptr_t>(address), flags);
-    });
+    return ibv_reg_mr_iova2(pd, address, bytes, reinterpret_cast<std::uintptr_t>(address),
+                            static_cast<unsigned>(access));
 }
 
 ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova, int access) {
-    return make_or_null([&] { return register_memory(pd, address, bytes, iova, static_cast<unsigned>(access)); });
+    return ibv_reg_mr_iova2(pd, address, bytes, iova, static_cast<unsigned>(access));
 }
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova, unsigned access) {
-    return make_or_null([&] { return register_memory(pd, address, bytes, iova, access); });
+    return make_or_null([&] { return register_memory(pd, {address, bytes, iova, access}); });
 }
 
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) {
     return fail(EOPNOTSUPP);
 }
 
+// The region is as it was if the change is refused, in whichever way.
 int ibv_rereg_mr(ibv_mr* mr, int which, ibv_pd* pd, void* address, std::size_t bytes, int access) {
-    return result_of([&]() -> int {
-        cairn::roce::RegionChange change;
-        if ((which & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) {
+    const Change wanted{which, pd != nullptr, address, bytes, static_cast<unsigned>(access)};
+    const int result = result_of([&]() -> int {
+        const SharedRegion& region = *Mr::of(mr).region;
+        if (!is_change(region.kind, wanted)) {
+            errno = EINVAL;
             return IBV_REREG_MR_ERR_INPUT;
         }
-        if ((which & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
-            change.rights = to_rights(static_cast<unsigned>(access));
-            if (!change.rights) {
-                return IBV_REREG_MR_ERR_INPUT;
-            }
-        }
+        cairn::roce::RegionChange change;
         if ((which & IBV_REREG_MR_CHANGE_PD) != 0) {
-            change.pd = Pd::of(pd).id;
+            change.pd = Pd::of(pd).id();
         }
-        if ((which & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
-            if (bytes != 0 && populate(address, bytes, false) != 0) {
-                return IBV_REREG_MR_ERR_INPUT;
-            }
-            change.translation = {
-                {static_cast<std::uint8_t*>(address), bytes}, reinterpret_cast<std::uintptr_t>(address), false};
+        const int reason = which == 0 ? EINVAL : judge_change(region, wanted, change);
+        if (reason != 0) {
+            return reason;
         }
-        Adapter& adapter = adapter_of(mr->context);
-        const std::lock_guard hold(adapter.lock());
-        const cairn::Result<cairn::Rkey> key = adapter.engine().reregister_region(Mr::of(mr).key, change);
-        if (!key.ok()) {
-            errno = EINVAL;
-            return IBV_REREG_MR_ERR_CMD;
-        }
-        Mr::of(mr).key = key.value();
-        mr->lkey = mr->rkey = key.value().value;
-        if (change.pd) {
-            --Pd::of(mr->pd).users;
-            ++Pd::of(pd).users;
-            mr->pd = pd;
-        }
-        if (change.translation) {
-            mr->addr = address;
-            mr->length = bytes;
-        }
-        return 0;
+        const std::lock_guard hold(adapter_of(mr->context).lock());
+        return change_region(mr, pd, wanted, change);
     });
+    if (result <= 0) {
+        return result;
+    }
+    errno = result;
+    return IBV_REREG_MR_ERR_CMD;
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
     {
         Adapter& adapter = adapter_of(mr->context);
         const std::lock_guard hold(adapter.lock());
-        if (!adapter.engine().destroy_region(Mr::of(mr).key)) {
-            return adapter.engine().memory().has_windows(Mr::of(mr).key) ? EBUSY : EINVAL;
+        SharedRegion& region = *Mr::of(mr).region;
+        if (!adapter.engine().destroy_region(region.key)) {
+            return adapter.engine().memory().has_windows(region.key) ? EBUSY : EINVAL;
         }
-        --Pd::of(mr->pd).users;
+        region.key = {};
+        --region.user->users;
+        if (region.memory != nullptr) {
+            --region.memory->users;
+        }
+        Context::of(mr->context).file->regions.remove(mr->handle);
     }
     delete &Mr::of(mr);
     return 0;
+}
+
+void ibv_unimport_mr(ibv_mr* mr) {
+    delete &Mr::of(mr);
 }

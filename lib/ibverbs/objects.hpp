@@ -10,6 +10,7 @@
 #include "lib/ibverbs/adapter.hpp"
 #include "lib/ibverbs/async_events.hpp"
 #include "lib/ibverbs/device.hpp"
+#include "lib/ibverbs/open_file.hpp"
 
 namespace cairn::ibverbs {
 
@@ -17,6 +18,7 @@ namespace cairn::ibverbs {
 struct Context : verbs_context {
     std::shared_ptr<Adapter> adapter;
     const Device* of_device = nullptr;
+    std::shared_ptr<OpenFile> file;  // that cmd_fd is; imported contexts have it, too
     AsyncEvents events{};
 
     [[nodiscard]] static Context& of(ibv_context* context) noexcept {
@@ -27,19 +29,47 @@ struct Context : verbs_context {
     return *Context::of(context).adapter;
 }
 
-// `users` counts the objects that were made with one: it does not end before them (EBUSY).
-struct Pd : ibv_pd {
-    roce::Pd id{};
-    std::uint32_t users = 0;
+// What allows programs to leave a thread's objects unlocked. Here all of them are locked.
+struct Td : ibv_td {
+    std::uint32_t users = 0;  // parent domains
 
+    [[nodiscard]] static Td& of(ibv_td* td) noexcept { return *static_cast<Td*>(td); }
+};
+
+// Stands for a protection domain of the engine, and others may do so, too: a parent domain over it, one that was
+// imported. `users` counts the objects that were made with this one: it does not end before them (EBUSY).
+struct Pd : ibv_pd {
+    std::shared_ptr<SharedDomain> domain;
+    std::uint32_t users = 0;
+    Pd* base = nullptr;  // of a parent domain: what it is made of
+    Td* thread = nullptr;
+
+    [[nodiscard]] roce::Pd id() const noexcept { return domain->id; }
     [[nodiscard]] static Pd& of(ibv_pd* pd) noexcept { return *static_cast<Pd*>(pd); }
 };
 
+// Device memory.
+struct Dm : ibv_dm {
+    std::shared_ptr<SharedMemory> memory;
+
+    [[nodiscard]] static Dm& of(ibv_dm* dm) noexcept { return *static_cast<Dm*>(dm); }
+};
+
+// Stands for a region of the engine, as an imported one does.
 struct Mr : ibv_mr {
-    Rkey key{};
+    std::shared_ptr<SharedRegion> region;
 
     [[nodiscard]] static Mr& of(ibv_mr* mr) noexcept { return *static_cast<Mr*>(mr); }
 };
+
+// Makes a region, of what `wanted` says, and its object. nullptr, with errno: EINVAL, ENOMEM.
+[[nodiscard]] ibv_mr* make_region(ibv_pd* pd, SharedRegion&& wanted, const roce::RegionRequest& request);
+// Of the file of the context, or the domain's. nullptr, with errno: ENOENT.
+[[nodiscard]] ibv_pd* import_domain(ibv_context* context, std::uint32_t handle);
+[[nodiscard]] ibv_mr* import_region(ibv_pd* pd, std::uint32_t handle);
+[[nodiscard]] ibv_dm* import_device_memory(ibv_context* context, std::uint32_t handle);
+// Opens the device of a descriptor once more. nullptr, with errno.
+[[nodiscard]] ibv_context* import_context(int cmd_fd);
 
 // A way to a host or group, pinned.
 struct Ah : ibv_ah {

@@ -26,24 +26,18 @@ int ibv_dofork_range(void*, std::size_t) {
 }
 
 // Contexts of other processes cannot be shared: their memory is not ours.
-ibv_context* ibv_import_device(int) {
-    return fail(EOPNOTSUPP);
+ibv_context* ibv_import_device(int cmd_fd) {
+    return make_or_null([cmd_fd] { return import_context(cmd_fd); });
 }
 
-ibv_pd* ibv_import_pd(ibv_context*, std::uint32_t) {
-    return fail(EOPNOTSUPP);
+ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t handle) {
+    return make_or_null([&] { return import_domain(context, handle); });
 }
 
-void ibv_unimport_pd(ibv_pd*) {}
-
-ibv_mr* ibv_import_mr(ibv_pd*, std::uint32_t) {
-    return fail(EOPNOTSUPP);
+ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) {
+    return make_or_null([&] { return import_region(pd, handle); });
 }
 
-void ibv_unimport_mr(ibv_mr*) {}
-
-ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) {
-    return fail(EOPNOTSUPP);
+ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t handle) {
+    return make_or_null([&] { return import_device_memory(context, handle); });
 }
-
-void ibv_unimport_dm(ibv_dm*) {}

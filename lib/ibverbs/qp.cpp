@@ -57,18 +57,23 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
 [[nodiscard]] int make_part(Qp& qp, const ibv_qp_init_attr_ex& wanted, wire::Service service, Adapter& adapter) {
     roce::Engine& engine = adapter.engine();
     if (wanted.qp_type == IBV_QPT_XRC_RECV) {
-        const auto made = engine.create_xrc_target(qp.domain->id);
-        qp.connection = made.ok() ? made.value() : nullptr;
+        auto& targets = qp.domain->shared->targets;
+        targets.reserve(targets.size() + 1);
+        const auto made = engine.create_xrc_target(qp.domain->id());
+        if (made.ok()) {
+            qp.connection = qp.target->connection = made.value();
+            targets.push_back(qp.target.get());
+        }
     } else {
         ibv_cq* const receives = wanted.recv_cq == nullptr ? wanted.send_cq : wanted.recv_cq;  // of XRC: unused
         const roce::Engine::RcQueues queues{Cq::of(wanted.send_cq).queue, Cq::of(receives).queue,
                                             wanted.srq == nullptr ? nullptr : &Srq::of(wanted.srq).queue};
         const roce::QpCapacity capacity = capacity_of(wanted, service);
         if (service == wire::Service::Ud) {
-            const auto made = engine.create_ud(Pd::of(wanted.pd).id, capacity, queues);
+            const auto made = engine.create_ud(Pd::of(wanted.pd).id(), capacity, queues);
             qp.datagrams = made.ok() ? made.value() : nullptr;
         } else {
-            const auto made = engine.create_rc(Pd::of(wanted.pd).id, capacity, queues);
+            const auto made = engine.create_rc(Pd::of(wanted.pd).id(), capacity, queues);
             qp.connection = made.ok() ? made.value() : nullptr;
         }
     }
@@ -79,7 +84,7 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
         qp.datagrams->set_event_sink(&qp);
         qp.qp_base.qp_num = qp.datagrams->qpn().value;
     } else {
-        qp.connection->pair.set_event_sink(&qp);
+        qp.connection->pair.set_event_sink(qp.target != nullptr ? static_cast<roce::EventSink*>(qp.target.get()) : &qp);
         qp.qp_base.qp_num = qp.connection->pair.qpn().value;
     }
     qp.qp_base.handle = qp.qp_base.qp_num;
@@ -143,6 +148,8 @@ std::unique_ptr<Qp> prepare(ibv_context* context, ibv_qp_init_attr_ex& wanted) {
     qp->qp_base.state = IBV_QPS_RESET;
     if (wanted.qp_type == IBV_QPT_XRC_RECV) {
         qp->domain = &Xrcd::of(wanted.xrcd);
+        qp->target = std::make_shared<SharedTarget>();
+        qp->target->holders.push_back(qp.get());
     } else {
         qp->qp_base.pd = wanted.pd;
         qp->qp_base.send_cq = wanted.send_cq;
@@ -157,8 +164,21 @@ std::unique_ptr<Qp> prepare(ibv_context* context, ibv_qp_init_attr_ex& wanted) {
     return qp;
 }
 
+// Returns true if nobody else stands for it.
+[[nodiscard]] bool leave_target(Qp& qp) noexcept {
+    std::erase(qp.target->holders, &qp);
+    if (!qp.target->holders.empty()) {
+        return false;
+    }
+    std::erase(qp.domain->shared->targets, qp.target.get());
+    return true;
+}
+
 void end_part(Qp& qp, roce::Engine& engine) noexcept {
     const Qpn qpn{qp.qp_base.qp_num};
+    if (qp.target != nullptr && !leave_target(qp)) {
+        return;
+    }
     if (qp.is_datagrams()) {
         engine.destroy_ud(*qp.datagrams);
     } else {
@@ -184,12 +204,28 @@ std::optional<roce::QpEvent> Qp::poll_event() noexcept {
 }
 
 void Qp::on_event() noexcept {
-    Context& of = Context::of(qp_base.context);
     for (std::optional<roce::QpEvent> event = poll_event(); event; event = poll_event()) {
-        if (of.events.add(*this, event_of(*event))) {
-            of.adapter->add_event(of.events.count);
-        }
+        tell(*event);
     }
+}
+
+void Qp::tell(roce::QpEvent event) noexcept {
+    Context& of = Context::of(qp_base.context);
+    if (of.events.add(*this, event_of(event))) {
+        of.adapter->add_event(of.events.count);
+    }
+}
+
+void Qp::stand_for(const Qp& other) noexcept {
+    qp_base.qp_type = other.qp_base.qp_type;
+    qp_base.qp_num = other.qp_base.qp_num;
+    qp_base.handle = other.qp_base.handle;
+    qp_base.state = other.qp_base.state;
+    connection = other.connection;
+    target = other.target;
+    cap = other.cap;
+    way = other.way;
+    port = other.port;
 }
 
 roce::QpState Qp::current_state() const noexcept {

@@ -14,6 +14,9 @@ struct Qp : ibv_qp_ex, AsyncSource, roce::EventSink {
     Qp() noexcept;
 
     void on_event() noexcept override;
+    void tell(roce::QpEvent event) noexcept;
+    // Becomes what another of its target is.
+    void stand_for(const Qp& other) noexcept;
     [[nodiscard]] std::optional<roce::QpEvent> poll_event() noexcept;
     [[nodiscard]] roce::QpState current_state() const noexcept;
     [[nodiscard]] bool is_datagrams() const noexcept { return datagrams != nullptr; }
@@ -23,6 +26,7 @@ struct Qp : ibv_qp_ex, AsyncSource, roce::EventSink {
     roce::Engine::RcQp* connection = nullptr;
     roce::UdQueuePair* datagrams = nullptr;
     Xrcd* domain = nullptr;  // of an XRC target
+    std::shared_ptr<SharedTarget> target;
     ibv_qp_cap cap{};
     bool signals_all = false;
     ibv_ah_attr way{};  // as the program gave it

@@ -84,6 +84,16 @@ constexpr unsigned kJudgedHere = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
     return to;
 }
 
+void note_change(Qp& qp, const ibv_qp_attr& made, unsigned mask) noexcept {
+    if ((mask & IBV_QP_AV) != 0) {
+        qp.way = made.ah_attr;
+    }
+    if ((mask & IBV_QP_PORT) != 0) {
+        qp.port = made.port_num;
+    }
+    qp.qp_base.state = state_of(qp.current_state());
+}
+
 // Needs the lock. Returns an errno value.
 [[nodiscard]] int modify(Qp& qp, const ibv_qp_attr& wanted, unsigned mask, Adapter& adapter) {
     const std::optional<roce::AttributeSet> set = to_attributes(mask);
@@ -112,13 +122,12 @@ constexpr unsigned kJudgedHere = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
         return EINVAL;
     }
     wake(qp, engine);
-    if ((mask & IBV_QP_AV) != 0) {
-        qp.way = wanted.ah_attr;
+    note_change(qp, wanted, mask);
+    if (qp.target != nullptr) {
+        for (Qp* const each : qp.target->holders) {
+            note_change(*each, wanted, mask);
+        }
     }
-    if ((mask & IBV_QP_PORT) != 0) {
-        qp.port = wanted.port_num;
-    }
-    qp.qp_base.state = state_of(qp.current_state());
     return 0;
 }
 

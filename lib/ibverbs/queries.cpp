@@ -50,15 +50,19 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     whole.hca_core_clock = 1'000'000;  // kHz: its timestamps are nanoseconds
     whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags;
     whole.phys_port_cnt_ex = 1;
+    describe_extensions(whole);
     std::memset(out, 0, bytes);
     std::memcpy(out, &whole, std::min(bytes, sizeof(whole)));
     return 0;
 }
 
+// As timestamps of completions are: all of it in the nanoseconds.
 int query_clock(ibv_context*, ibv_values_ex* values) noexcept {
     values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
     if (values->comp_mask != 0) {
-        ::clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+        timespec now{};
+        ::clock_gettime(CLOCK_MONOTONIC, &now);
+        values->raw_clock = {0, now.tv_sec * 1'000'000'000 + now.tv_nsec};
     }
     return 0;
 }

@@ -16,7 +16,8 @@ ibv_async_event describe_srq(AsyncSource& source, ibv_event_type type) noexcept 
 }
 
 [[nodiscard]] bool is_possible(const ibv_srq_attr& wanted) noexcept {
-    return wanted.max_wr >= 1 && wanted.max_wr <= roce::kMaxQueueSlots && wanted.max_sge <= roce::kMaxSges;
+    return wanted.max_wr >= 1 && wanted.max_wr <= roce::kMaxQueueSlots && wanted.max_sge <= roce::kMaxSges &&
+           wanted.srq_limit <= wanted.max_wr;
 }
 
 std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr& wanted) {
@@ -30,8 +31,10 @@ std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr&
 
 // Needs the lock. Returns false if there is no number left.
 [[nodiscard]] bool take_number(Srq& srq, Xrcd& domain, Cq& completions) {
-    const Result<Srqn> number =
-        adapter_of(srq.context).engine().xrc().add(domain.id, {&srq.queue, &completions.queue, Pd::of(srq.pd).id, {}});
+    const Result<Srqn> number = adapter_of(srq.context)
+                                    .engine()
+                                    .xrc()
+                                    .add(domain.id(), {&srq.queue, &completions.queue, Pd::of(srq.pd).id(), {}});
     if (!number.ok()) {
         return false;
     }
@@ -87,33 +90,6 @@ int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
     return Srq::of(srq).number == Srqn{} ? EINVAL : 0;
 }
 
-// Domains are not shared between processes: who opens a file's gets one of its own.
-ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
-    constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-    if ((wanted->comp_mask & kNeeded) != kNeeded || wanted->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) {
-        return fail(EINVAL);
-    }
-    return make_or_null([&]() -> ibv_xrcd* {
-        auto xrcd = std::make_unique<Xrcd>();
-        xrcd->context = context;
-        const std::lock_guard hold(adapter_of(context).lock());
-        xrcd->id = adapter_of(context).engine().xrc().create_domain();
-        return xrcd.release();
-    });
-}
-
-int close_xrcd(ibv_xrcd* xrcd) noexcept {
-    Xrcd& closed = Xrcd::of(xrcd);
-    {
-        const std::lock_guard hold(adapter_of(xrcd->context).lock());
-        if (closed.users != 0) {
-            return EBUSY;
-        }
-    }
-    delete &closed;
-    return 0;
-}
-
 int post_shared_receive(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** refused) noexcept {
     const std::lock_guard hold(adapter_of(srq->context).lock());
     return post_receives(requests, refused, [&queue = Srq::of(srq).queue](const roce::ReceiveRequest& one) noexcept {
@@ -137,19 +113,18 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
     });
 }
 
+// All of it or nothing.
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
     return result_of([&] {
         const std::lock_guard hold(adapter_of(srq->context).lock());
         cairn::roce::ReceiveQueue& queue = Srq::of(srq).queue;
-        if ((which & IBV_SRQ_MAX_WR) != 0 && !queue.resize(wanted->max_wr).ok()) {
+        const bool resizes = (which & IBV_SRQ_MAX_WR) != 0;
+        const std::uint32_t limit = (which & IBV_SRQ_LIMIT) != 0 ? wanted->srq_limit : queue.limit();
+        if ((which & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0 || limit > (resizes ? wanted->max_wr : queue.slots()) ||
+            (resizes && !queue.resize(wanted->max_wr).ok())) {
             return EINVAL;
         }
-        if ((which & IBV_SRQ_LIMIT) != 0) {
-            if (wanted->srq_limit > queue.slots()) {
-                return EINVAL;
-            }
-            queue.set_limit(wanted->srq_limit);
-        }
+        queue.set_limit(limit);
         return 0;
     });
 }

@@ -2,17 +2,9 @@
 #pragma once
 
 #include "lib/ibverbs/cq.hpp"
-#include "lib/ibverbs/objects.hpp"
+#include "lib/ibverbs/xrc.hpp"
 
 namespace cairn::ibverbs {
-
-// Joins XRC targets and receive queues.
-struct Xrcd : ibv_xrcd {
-    roce::Xrcd id{};
-    std::uint32_t users = 0;
-
-    [[nodiscard]] static Xrcd& of(ibv_xrcd* xrcd) noexcept { return *static_cast<Xrcd*>(xrcd); }
-};
 
 // The adapter's lock guards all but the public part.
 struct Srq : ibv_srq, AsyncSource, roce::EventSink {

@@ -44,7 +44,7 @@ ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
         Adapter& adapter = adapter_of(pd->context);
         const std::lock_guard hold(adapter.lock());
         const Result<Rkey> key = adapter.engine().create_window(
-            Pd::of(pd).id, type == IBV_MW_TYPE_1 ? roce::WindowType::Type1 : roce::WindowType::Type2B);
+            Pd::of(pd).id(), type == IBV_MW_TYPE_1 ? roce::WindowType::Type1 : roce::WindowType::Type2B);
         if (!key.ok()) {
             return fail(ENOMEM);
         }

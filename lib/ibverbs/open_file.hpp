@@ -1,0 +1,78 @@
+// What the descriptor of an opened device leads to: the objects that parts of a process import from each other.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lib/ibverbs/device.hpp"
+
+namespace cairn::ibverbs {
+
+struct Pd;
+
+// What lies behind the objects of verbs.h that stand for one thing. It ends with ibv_dealloc_pd() and the like of any
+// of them; the others find that out. The adapter's lock guards it.
+struct SharedDomain {
+    roce::Pd id{};  // none: it has ended
+};
+
+struct SharedMemory {
+    std::unique_ptr<std::uint8_t, void (*)(void*)> bytes{nullptr, std::free};  // nullptr: it has ended
+    std::size_t size = 0;
+    std::uint32_t users = 0;  // regions
+};
+
+struct SharedRegion {
+    enum class Kind : std::uint8_t { Ordinary, Null, DeviceMemory };
+
+    Kind kind = Kind::Ordinary;
+    unsigned access = 0;
+    Rkey key{};          // none: it has ended
+    Pd* user = nullptr;  // the domain that counts it
+    void* address = nullptr;
+    std::size_t size = 0;
+    std::vector<std::uint8_t> null_bytes{};
+    std::shared_ptr<SharedMemory> memory{};  // of device memory
+};
+
+// Objects by number.
+template <class Object>
+class ByHandle {
+public:
+    void add(std::uint32_t handle, const std::shared_ptr<Object>& object) { objects_[handle] = object; }
+    // nullptr: there is none.
+    [[nodiscard]] std::shared_ptr<Object> find(std::uint32_t handle) const noexcept {
+        const auto found = objects_.find(handle);
+        return found == objects_.end() ? nullptr : found->second.lock();
+    }
+    void remove(std::uint32_t handle) noexcept { objects_.erase(handle); }
+
+private:
+    std::map<std::uint32_t, std::weak_ptr<Object>> objects_;
+};
+
+// The adapter's lock guards the objects.
+struct OpenFile {
+    const Device* device = nullptr;
+    std::shared_ptr<Adapter> adapter;
+    std::uint32_t last_handle = 0;
+    std::size_t device_memory_bytes = 0;  // that are in use
+    ByHandle<SharedDomain> domains{};
+    ByHandle<SharedRegion> regions{};
+    ByHandle<SharedMemory> memories{};
+
+    // Makes such a file, which imports find by any descriptor of it. Returns the descriptor; -1, with errno, if none is
+    // left.
+    [[nodiscard]] static int make(const std::shared_ptr<OpenFile>& file);
+    // Finds the file of a descriptor. nullptr, with errno: EINVAL, it is no descriptor; ENODEV, it is of no device;
+    // EOPNOTSUPP, it is another process's.
+    [[nodiscard]] static std::shared_ptr<OpenFile> find(int fd);
+};
+
+}  // namespace cairn::ibverbs
