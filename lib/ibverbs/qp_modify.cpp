@@ -45,6 +45,13 @@ constexpr unsigned kJudgedHere = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
     return (mask & ~kJudgedHere) == 0 ? std::optional(set) : std::nullopt;
 }
 
+// Each end of XRC has half of a connection's attributes. Programs set all of them at both, as kernels allow.
+[[nodiscard]] unsigned mask_for(ibv_qp_type type, unsigned mask) noexcept {
+    constexpr unsigned kOfTargets = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    constexpr unsigned kOfInitiators = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+    return mask & ~(type == IBV_QPT_XRC_SEND ? kOfTargets : type == IBV_QPT_XRC_RECV ? kOfInitiators : 0U);
+}
+
 // Returns an errno value.
 [[nodiscard]] int judge(const Qp& qp, const ibv_qp_attr& wanted, unsigned mask) noexcept {
     const auto has = [mask](unsigned bit) noexcept { return (mask & bit) != 0; };
@@ -145,7 +152,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* wanted, int mask) {
         }
         Adapter& adapter = adapter_of(qp->context);
         const std::lock_guard hold(adapter.lock());
-        const int reason = modify(Qp::of(qp), *wanted, static_cast<unsigned>(mask), adapter);
+        const int reason = modify(Qp::of(qp), *wanted, mask_for(qp->qp_type, static_cast<unsigned>(mask)), adapter);
         if (reason == 0) {
             adapter.settle();
         }

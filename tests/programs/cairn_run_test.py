@@ -3,7 +3,6 @@
 
     cairn_run_test.py CAIRN_RUN LIBIBVERBS SHIM
 """
-import ctypes
 import glob
 import os
 import re
@@ -11,12 +10,13 @@ import shutil
 import signal
 import socket
 import stat
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+import seccomp
 
 BUILT, LIBRARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:4])
 NET = 64 + os.getpid() // 250 % 64, os.getpid() % 250 + 1  # several runs on one machine do not meet
@@ -29,18 +29,7 @@ VIEWS = ('namespaces', 'shim')
 
 
 def refuse_namespaces():
-    """A seccomp filter as Docker's: unshare() is EPERM, for this process and what it becomes."""
-    unshare, allow, refuse = 272, 0x7fff0000, 0x00050000 | 1
-    filters = b''.join(struct.pack('HBBI', *each) for each in (
-        (0x20, 0, 0, 0),         # the number of the system call
-        (0x15, 0, 1, unshare),
-        (0x06, 0, 0, refuse),
-        (0x06, 0, 0, allow)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    buffer = ctypes.create_string_buffer(filters)
-    program = struct.pack('HxxxxxxP', 4, ctypes.addressof(buffer))
-    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, program, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), 'no seccomp filter')
+    seccomp.refuse(seccomp.NAMESPACES)
 
 
 class Ended(subprocess.Popen):

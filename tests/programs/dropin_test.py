@@ -48,10 +48,10 @@ def brokers(address):
 class Ended(subprocess.Popen):
     """A program that has ended, with all that it started, when its block is left, however that comes about."""
 
-    def __init__(self, command, address, devices=None, **more):
+    def __init__(self, command, address, devices=None, preexec=None, **more):
         devices = devices or (address and f'cairn0={address}')
         super().__init__(command, env=environment(devices, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         text=True, start_new_session=True)
+                         text=True, start_new_session=True, preexec_fn=preexec)
 
     def __exit__(self, *why):
         try:
@@ -102,15 +102,17 @@ class DropIn(unittest.TestCase):
             time.sleep(0.02)
         self.fail('the server does not listen')
 
-    def pair(self, program, *arguments, addresses=(SERVER, CLIENT), before=lambda: None, meanwhile=lambda: None):
-        """Both ends are to succeed: one that talks to itself is no success."""
+    def pair(self, program, *arguments, addresses=(SERVER, CLIENT), before=lambda: None, meanwhile=lambda: None,
+             pcap=None, preexec=None, **more):
+        """Both ends are to succeed: one that talks to itself is no success. `pcap`: a folder for captures."""
         self.needs(program)
         port = free_port()
         command = [program, '-p', str(port), *arguments]
-        with Ended(command, addresses[0]) as server:
+        captures = [{'CAIRN_PCAP': f'{pcap}/{end}.pcap'} if pcap else {} for end in ('server', 'client')]
+        with Ended(command, addresses[0], preexec=preexec, **captures[0], **more) as server:
             self.listens(port, server)
             before()
-            with Ended([*command, '127.0.0.1'], addresses[1]) as client:
+            with Ended([*command, '127.0.0.1'], addresses[1], preexec=preexec, **captures[1], **more) as client:
                 meanwhile()
                 out, err = client.communicate(timeout=SECONDS)
                 code = client.returncode
