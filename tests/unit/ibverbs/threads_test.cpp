@@ -1,0 +1,199 @@
+// Threads that use one library at once: over two contexts of a process, and over two processes. It is for TSan too.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "tests/support/verbs_end.hpp"
+
+namespace cairn::test {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kRounds = 6;
+constexpr int kMessages = 40;
+constexpr std::uint32_t kMessageBytes = 1500;
+
+// Exchanges values with the other end of a socket.
+template <class Value>
+Value swap_over(int socket, const Value& mine) {
+    Value theirs{};
+    EXPECT_EQ(write(socket, &mine, sizeof(mine)), static_cast<ssize_t>(sizeof(mine)));
+    EXPECT_EQ(read(socket, &theirs, sizeof(theirs)), static_cast<ssize_t>(sizeof(theirs)));
+    return theirs;
+}
+
+using Take = ibv_wc (VerbsEnd::*)();
+
+// Messages there and back, each of other bytes. Whoever `begins` sends first.
+void play(VerbsEnd& end, bool begins, Take take) {
+    constexpr std::uint32_t kReceiveAt = kMessageBytes;
+    const std::uint8_t ours = begins ? 0 : 100;
+    const std::uint8_t theirs = begins ? 100 : 0;
+    std::uint8_t posted = 0;
+    std::uint8_t received = 0;
+    const auto send = [&] {
+        std::fill_n(end.memory.begin(), kMessageBytes, static_cast<std::uint8_t>(ours + posted++));
+        return end.post_send(1, 0, kMessageBytes);
+    };
+    ASSERT_EQ(begins ? send() : 0, 0);
+    for (int left = 2 * kMessages; left != 0; --left) {
+        const ibv_wc completion = (end.*take)();
+        ASSERT_EQ(completion.status, IBV_WC_SUCCESS) << ibv_wc_status_str(completion.status);
+        if ((completion.opcode & IBV_WC_RECV) != 0) {
+            const auto mark = static_cast<std::uint8_t>(theirs + received++);
+            ASSERT_EQ(end.memory[kReceiveAt], mark);
+            ASSERT_EQ(end.memory[kReceiveAt + kMessageBytes - 1], mark);
+            ASSERT_EQ(end.post_receive(2, kReceiveAt, kMessageBytes), 0);
+            ASSERT_EQ(posted < kMessages ? send() : 0, 0);
+        }
+    }
+}
+
+// A thread's life: queue pairs are made, used and ended, again and again.
+void live(ibv_context* context, int socket, bool begins) {
+    for (int round = 0; round < kRounds; ++round) {
+        VerbsEnd end(context);
+        ASSERT_NE(end.pair, nullptr);
+        const EndName peer = swap_over(socket, end.name());
+        ASSERT_NO_FATAL_FAILURE(end.connect(peer));
+        ASSERT_EQ(end.post_receive(2, kMessageBytes, kMessageBytes), 0);
+        static_cast<void>(swap_over(socket, round));  // both can receive
+        ASSERT_NO_FATAL_FAILURE(play(end, begins, round % 2 == 0 ? &VerbsEnd::poll_one : &VerbsEnd::await_one));
+        static_cast<void>(swap_over(socket, round));  // both have everything
+    }
+}
+
+// Registers, asks and opens again while others work.
+void disturb(ibv_context* context, const std::string& name, const std::atomic<bool>& ends) {
+    std::vector<std::uint8_t> memory(4096);
+    while (!ends.load(std::memory_order_relaxed)) {
+        ibv_context* const again = open_device(name);
+        ASSERT_NE(again, nullptr);
+        ibv_pd* const domain = ibv_alloc_pd(again);
+        ibv_mr* const region = ibv_reg_mr(domain, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+        ASSERT_NE(region, nullptr);
+        ibv_port_attr port{};
+        EXPECT_EQ(ibv_query_port(context, 1, &port), 0);
+        EXPECT_EQ(ibv_dereg_mr(region), 0);
+        EXPECT_EQ(ibv_dealloc_pd(domain), 0);
+        EXPECT_EQ(ibv_close_device(again), 0);
+        std::this_thread::yield();
+    }
+}
+
+struct Sockets {
+    Sockets() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0); }
+    Sockets(const Sockets&) = delete;
+    Sockets& operator=(const Sockets&) = delete;
+    ~Sockets() {
+        close(ends[0]);
+        close(ends[1]);
+    }
+    std::array<int, 2> ends{};
+};
+
+TEST(Threads, OfTwoContextsOfAProcessMakeUseAndEndQueuePairsAtOnce) {
+    configure_devices();
+    ibv_context* const left = open_device("left");
+    ibv_context* const right = open_device("right");
+    ASSERT_TRUE(left != nullptr && right != nullptr);
+    {
+        std::array<Sockets, kThreads> sockets;
+        std::atomic<bool> ends{false};
+        const std::jthread disturber([&] { disturb(left, "left", ends); });
+        {
+            std::vector<std::jthread> threads;
+            for (Sockets& each : sockets) {
+                threads.emplace_back([&] { live(left, each.ends[0], true); });
+                threads.emplace_back([&] { live(right, each.ends[1], false); });
+            }
+        }
+        ends.store(true);
+    }
+    EXPECT_EQ(ibv_close_device(left), 0);
+    EXPECT_EQ(ibv_close_device(right), 0);
+}
+
+// Runs `live` in threads of this process.
+void live_here(const std::string& device, std::array<Sockets, kThreads>& sockets, std::size_t side) {
+    ibv_context* const context = open_device(device);
+    ASSERT_NE(context, nullptr);
+    {
+        std::atomic<bool> ends{false};
+        const std::jthread disturber([&] { disturb(context, device, ends); });
+        {
+            std::vector<std::jthread> threads;
+            for (Sockets& each : sockets) {
+                threads.emplace_back([&] { live(context, each.ends[side], side == 0); });
+            }
+        }
+        ends.store(true);
+    }
+    EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+TEST(Threads, OfTwoProcessesMakeUseAndEndQueuePairsAtOnce) {
+    configure_devices();
+    std::array<Sockets, kThreads> sockets;
+    const pid_t child = fork();
+    if (child == 0) {
+        live_here("right", sockets, 1);
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    live_here("left", sockets, 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// Several post to one queue pair, and several poll its queue: each completion is somebody's, once.
+TEST(Threads, ShareAQueuePairAndItsQueue) {
+    configure_devices();
+    ibv_context* const left = open_device("left");
+    ibv_context* const right = open_device("right");
+    ASSERT_TRUE(left != nullptr && right != nullptr);
+    {
+        VerbsEnd from(left);
+        VerbsEnd to(right);
+        ASSERT_NO_FATAL_FAILURE(from.connect(to.name()));
+        ASSERT_NO_FATAL_FAILURE(to.connect(from.name()));
+        constexpr std::uint32_t kWrites = 300;
+        const EndName peer = to.name();
+        std::array<std::atomic<int>, kThreads * kWrites> completed{};
+        std::atomic<std::uint32_t> left_to_poll{kThreads * kWrites};
+        std::vector<std::jthread> threads;
+        for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
+            threads.emplace_back([&, thread] {
+                for (std::uint32_t i = 0; i < kWrites;) {
+                    const int refused = from.post_write(thread * kWrites + i, 8 * thread, 8, peer);
+                    ASSERT_TRUE(refused == 0 || refused == ENOMEM) << refused;
+                    i += refused == 0 ? 1 : 0;
+                }
+            });
+            threads.emplace_back([&] {
+                ibv_wc completion{};
+                while (left_to_poll.load() != 0) {
+                    if (ibv_poll_cq(from.queue, 1, &completion) == 1) {
+                        EXPECT_EQ(completion.status, IBV_WC_SUCCESS);
+                        ++completed[completion.wr_id];
+                        --left_to_poll;
+                    }
+                }
+            });
+        }
+        threads.clear();
+        for (const std::atomic<int>& each : completed) {
+            ASSERT_EQ(each.load(), 1);
+        }
+    }
+    EXPECT_EQ(ibv_close_device(left), 0);
+    EXPECT_EQ(ibv_close_device(right), 0);
+}
+
+}  // namespace
+}  // namespace cairn::test
