@@ -103,8 +103,6 @@ Result<std::unique_ptr<Exchange>> Exchange::open(Device& device) {
     return made;
 }
 
-Exchange::~Exchange() = default;
-
 Instant Exchange::now() noexcept {
     return device_.adapter().now();
 }

@@ -26,7 +26,6 @@ public:
     static Result<std::unique_ptr<Exchange>> open(Device& device);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
-    ~Exchange();
 
     // Returns an errno value.
     [[nodiscard]] int listen(Endpoint& endpoint, std::uint32_t backlog);
