@@ -71,7 +71,7 @@ Result<std::unique_ptr<port::Port>> open_port(const AdapterConfig& config, const
     }
     std::unique_ptr<port::Port> port = std::move(socket).value();
     if (config.faults.any_of_port()) {
-        port = std::make_unique<port::FaultyPort>(std::move(port), config.faults, read_clock());
+        port = std::make_unique<port::FaultyPort>(std::move(port), config.faults, read_monotonic());
     }
     return port;
 }

@@ -86,6 +86,7 @@ int errno_of_advice(roce::MemoryRefusal refusal) noexcept {
         case roce::MemoryRefusal::WrongPd:
         case roce::MemoryRefusal::NoRight:
             return EPERM;
+        case roce::MemoryRefusal::Vanished:
         case roce::MemoryRefusal::OutOfRange:
             return EFAULT;
         case roce::MemoryRefusal::InUse:

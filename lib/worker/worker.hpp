@@ -120,7 +120,7 @@ public:
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
     // Returns the counters of port, engine, datagrams and sender, and of what registers its own here.
-    [[nodiscard]] telemetry::Registry& counters() noexcept { return counters_; }
+    [[nodiscard]] telemetry::Registry& counters() const noexcept { return counters_; }
 
 private:
     friend class Tenancy;
@@ -143,7 +143,7 @@ private:
     roce::UdMux datagrams_;
     roce::Sender sender_;
     roce::Engine engine_;
-    telemetry::Registry counters_;
+    mutable telemetry::Registry counters_;  // any thread uses it
     const telemetry::Registration registration_;
     Baton baton_;
     std::vector<Tenant*> tenants_;  // nullptr: the tenant left in this turn

@@ -54,7 +54,7 @@ rpc::Task<> call_two(node::NodeWorker& worker) {
         total += sum.value.value_or(0) + product.value.value_or(0);
     }
     const auto unknown = co_await worker.invoke(adder.value(), kMultiply, Pair{2, 3});
-    fmt::print("worker {}: {}, {}\n", worker.config().owner, total,
+    fmt::print("worker {}: {}, {}\n", worker.number(), total,
                unknown.status == rpc::CallStatus::NoHandler ? "no handler" : "a handler");
     worker.stop();
 }
@@ -103,7 +103,7 @@ Status set_up(node::NodeWorker& worker) {
         return first.ok() ? worker.serve(11, {}) : first;
     }
     if (wanted == "second-worker-alone") {
-        return worker.config().owner == 1 ? worker.serve(11, {}) : Status(Nothing{});
+        return worker.number() == 1 ? worker.serve(11, {}) : Status(Nothing{});
     }
     if (wanted == "throws") {
         const Status served = worker.serve(11, {});

@@ -197,7 +197,7 @@ TEST_F(RcMemory, PlacingCopiesEveryLengthExactly) {
     }
     for (std::size_t count = 0; count < from.size(); ++count) {
         std::vector<std::uint8_t> to(210, 0xa5);
-        place(to.data() + 5, std::span(from).first(count));
+        EXPECT_TRUE(place(to.data() + 5, std::span(from).first(count)));
         std::vector<std::uint8_t> wanted(210, 0xa5);
         std::copy_n(from.begin(), count, wanted.begin() + 5);
         ASSERT_EQ(to, wanted) << count;
