@@ -146,6 +146,7 @@ void Sessions::look_at(Session& session) {
     }
 }
 
+// mutants: fs-sessions-on-hello
 void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
     if (parse_counters_request(bytes) && config_.counters_text) {
         (void)send_packet(session.socket.get(), bytes_of(CountersAnswer{config_.counters_text()}));
@@ -154,6 +155,11 @@ void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
     const std::optional<Hello> hello = parse_hello(bytes);
     if (!hello) {
         refuse(session, SessionCounter::Nonsense, {"this is no Hello of this version", kOneVersion});
+        return;
+    }
+    // One that gave up its connection comes back at once. Under another number it would have no rights to its files.
+    if (numbers_.is_of(session.person->uid, hello->client) && leavers_.contains(hello->client)) {
+        refuse(session, SessionCounter::Early, {"the client's former connection has not ended yet", "try again"});
         return;
     }
     if (!judge_room(session)) {

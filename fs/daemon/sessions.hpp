@@ -33,6 +33,7 @@ namespace cairn::fs {
     X(Nonsense, "fs_refused_nonsense", "connections with messages of no client of this version")                 \
     X(Full, "fs_refused_full", "clients beyond --max-clients")                                                   \
     X(Share, "fs_refused_share", "clients beyond --max-user-clients")                                            \
+    X(Early, "fs_refused_early", "clients that were back before their former connections had ended")             \
     X(OtherShard, "fs_refused_shard", "clients that asked for a channel to a shard that is not here")            \
     X(TooMany, "fs_refused_channels", "clients that asked for more channels than a client has")                  \
     X(Memory, "fs_refused_memory", "channels for which there was no memory")                                     \

@@ -7,6 +7,7 @@ their users meet them.
 import errno
 import os
 import shutil
+import signal
 import stat
 import sys
 import time
@@ -306,6 +307,22 @@ class Damage(FsCase):
         self.assertRegex(out, file + r': chunk \d at shard \d \(16 blocks\) is of no file$')
         self.assertRegex(out, r'(?m)^\d+ files, \d+ names, \d+ chunks: \d+ things are wrong$')
         self.assertNotIn('stays', out)
+
+
+class Standstills(FsCase):
+    def test_a_client_that_gave_up_its_connection_keeps_its_files(self):
+        daemon = self.daemon(4)
+        caller = self.caller(daemon)
+        file = caller.open('/file', os.O_CREAT | os.O_RDWR)
+        data = os.urandom(4 * CHUNK)
+        daemon.process.send_signal(signal.SIGSTOP)
+        # To one shard at least it has no channel yet, and waits two seconds for that.
+        caller.send('pwrite', file, 0, len(data), data=data)
+        time.sleep(2.5)
+        daemon.process.send_signal(signal.SIGCONT)
+        self.assertEqual(caller.receive('pwrite')[0], len(data))
+        self.assertEqual(caller.pread(file, 0, len(data)), data)
+        self.assertRegex(daemon.tool('status')[1], r'(?m)^ +fs_clients_returned +1\b')
 
 
 class Strangers(FsCase):
