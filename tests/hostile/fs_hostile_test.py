@@ -174,8 +174,10 @@ class Attacks(FsCase):
 
     def test_one_user_takes_all_that_it_may(self):
         results = self.attack('hoard', many=2)
-        self.assertEqual(sum(result['channels'] for result in results), 16 * 16 * 2)
-        self.assertIn('--max-user-clients', results[0]['last_refusal'])
+        # All that a user may have; what the first one leaves, the other one takes, too, if it has been slower.
+        self.assertGreaterEqual(sum(result['channels'] for result in results), 16 * 16 * 2)
+        for result in results:
+            self.assertIn('--max-user-clients', result['last_refusal'])
         self.end()
 
     def test_in_shared_memory(self):
