@@ -168,9 +168,29 @@ TEST_F(CensusTest, TwoReadersDoNotDisturbEachOther) {
     std::multiset<FileId> seen;
     count_all<CountedFile>(
         CensusKind::Files, [&](const CountedFile& file) { seen.insert(file.id); },
-        [&] { EXPECT_EQ(files().size(), all.size()); });
+        [&] {
+            EXPECT_EQ(files().size(), all.size());
+            (void)ask<CountedFile>(CensusRequest{CensusKind::Files, {}}, [](const CountedFile&) {});  // and stops there
+        });
     EXPECT_EQ(std::set<FileId>(seen.begin(), seen.end()), all);
     EXPECT_EQ(seen.size(), all.size());
+}
+
+// Another one has stopped within the same part of a table.
+TEST_F(CensusTest, AReaderThatBeginsSeesWhatHasComeMeanwhile) {
+    const Handle handle = make_open(root, "file");
+    Table<ChunkId, bool> table;
+    for (std::uint32_t index = 0; index != 4000; ++index) {
+        table[{handle.file, index}] = true;
+    }
+    std::vector<std::uint32_t> in_first_part;
+    table.for_each_of(0, [&](const ChunkId& chunk, bool) { in_first_part.push_back(chunk.index); });
+    ASSERT_GE(in_first_part.size(), 2U);
+    const auto see = [](const CountedChunk&) {};
+    ASSERT_EQ(write(root, handle, std::uint64_t{in_first_part[0]} * kChunk, std::string(2 * kBlockBytes, 'x')), 0);
+    EXPECT_EQ(ask<CountedChunk>(ScrubRequest{{}, 1}, see).next.part, 0U);
+    ASSERT_EQ(write(root, handle, std::uint64_t{in_first_part[1]} * kChunk, "y"), 0);
+    EXPECT_EQ(scrub_all(256, see), 3U);
 }
 
 TEST_F(CensusTest, ChunksAreListedWithTheirBlocks) {

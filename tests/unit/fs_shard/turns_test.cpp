@@ -177,6 +177,35 @@ TEST_F(ShardTurns, AFileInAFullStoreIsCutWithinABlock) {
     EXPECT_EQ(rig.store().use().free_blocks, kBlocksForCuts + 2 * (kChunk / kBlockBytes) - 1);
 }
 
+// More of them at once than there are blocks for: the last one goes on once its first change has made room.
+TEST_F(ShardTurns, FilesInAFullStoreAreCutWithinABlock) {
+    std::vector<Handle> files;
+    for (std::uint32_t i = 0; i != kBlocksForCuts + 1; ++i) {
+        files.push_back(make_open(alice, "file" + std::to_string(i)));
+        ASSERT_EQ(write(alice, files[i], 0, std::string(2 * kBlockBytes, 'x')), 0);
+    }
+    ASSERT_EQ(write(alice, files.back(), kChunk, "x"), 0);
+    (void)fill();
+    const Handle rest = make_open(bob, "rest");
+    for (std::uint64_t block = 0; write(bob, rest, block * kBlockBytes, "x") == 0; ++block) {
+    }
+    ASSERT_EQ(rig.store().use().free_blocks, kBlocksForCuts);
+    std::vector<CallToken> cuts;
+    for (const Handle& file : files) {
+        SetAttributesRequest request{file.file, {}, kSetSize};
+        request.size = 100;
+        cuts.push_back(rig.send(alice, request, static_cast<std::uint32_t>(cuts.size())));
+    }
+    for (const CallToken cut : cuts) {
+        rig.wait_for(cut);
+        EXPECT_EQ(rig.error_of(cut), 0);
+    }
+    for (const Handle& file : files) {
+        EXPECT_EQ(stat(file.file).size, 100U);
+        EXPECT_TRUE(read(alice, file, 0, kChunk) == std::string(100, 'x'));
+    }
+}
+
 // The log is full of names and attributes before the data are; and it is cleaned all the time.
 TEST_F(ShardTurns, AStoreThatIsFullOfNames) {
     std::uint32_t made = 0;
