@@ -13,6 +13,7 @@
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
 #include "lib/ibverbs/clock.hpp"
+#include "lib/ibverbs/uncancelled.hpp"
 #include "lib/port/faulty_port.hpp"
 #include "lib/port/uring_port.hpp"
 
@@ -236,7 +237,7 @@ void Adapter::show_events() noexcept {
 
 void Adapter::wake_helper() noexcept {
     const std::uint64_t one = 1;
-    static_cast<void>(write(wake_fd_, &one, sizeof(one)));
+    static_cast<void>(uncancelled::write(wake_fd_, &one, sizeof(one)));
 }
 
 }  // namespace cairn::ibverbs

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/ibverbs/uncancelled.hpp"
+
 namespace cairn::ibverbs {
 
 bool EventCount::open() noexcept {
@@ -20,7 +22,7 @@ void EventCount::close() noexcept {
 
 void EventCount::show() noexcept {
     const std::uint64_t count = std::exchange(not_shown, 0U);
-    static_cast<void>(write(fd, &count, sizeof(count)));
+    static_cast<void>(uncancelled::write(fd, &count, sizeof(count)));
 }
 
 void EventCount::take_back() noexcept {
@@ -29,9 +31,9 @@ void EventCount::take_back() noexcept {
         return;
     }
     pollfd readable{fd, POLLIN, 0};  // else a reader has it, which will find no event and wait again
-    if (poll(&readable, 1, 0) == 1) {
+    if (uncancelled::poll(&readable, 1, 0) == 1) {
         std::uint64_t one = 0;
-        static_cast<void>(read(fd, &one, sizeof(one)));
+        static_cast<void>(uncancelled::read(fd, &one, sizeof(one)));
     }
 }
 

@@ -178,6 +178,30 @@ TEST_F(RdmacmApiTest, AThreadThatWaitsForAnEventCanBeCancelled) {
     expect(RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
+// A thread whose cancellation is pending takes turns of the engine, sends and tells events, and ends where it waits.
+TEST_F(RdmacmApiTest, ACancelledThreadEndsInNoOtherCall) {
+    const IdPtr server = listener(kRight);
+    const IdPtr client = resolved(kRight, port_of(server));
+    make_qp(client.get());
+    std::atomic<bool> is_through{false};
+    std::thread cancelled([&] {
+        pthread_cancel(pthread_self());
+        rdma_connect(client.get(), nullptr);
+        ibv_wc done{};
+        for (int polls = 0; polls < 100; ++polls) {
+            ibv_poll_cq(client->send_cq, 1, &done);
+        }
+        is_through = true;
+        rdma_cm_event* event = nullptr;
+        rdma_get_cm_event(channel_.get(), &event);
+    });
+    cancelled.join();
+    EXPECT_TRUE(is_through);
+    const IdPtr asked = request(server);
+    EXPECT_EQ(rdma_reject(asked.get(), nullptr, 0), 0);
+    expect(RDMA_CM_EVENT_REJECTED, 28);
+}
+
 TEST_F(RdmacmApiTest, DevicesAreListed) {
     int count = 0;
     ibv_context** const devices = rdma_get_devices(&count);
