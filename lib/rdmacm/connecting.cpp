@@ -41,13 +41,14 @@ void unlisten_on(Device& device, Endpoint& endpoint) {
     device.exchange->unlisten(endpoint);
 }
 
-// Listens at the devices of the endpoint's family. Needs `calls`. Returns an errno value.
+// Listens at the devices of the endpoint's family, of which there may be none. Needs `calls`. Returns an errno value.
 [[nodiscard]] int listen_everywhere(Endpoint& endpoint, std::uint32_t backlog) {
     const bool v4 = !endpoint.local.is_v6 || !endpoint.options.v6_only;
     const bool v6 = endpoint.local.is_v6;
     std::vector<Device*> taken;
-    int reason = ENODEV;
-    for (Device* const device : open_all()) {
+    const std::vector<Device*> all = open_all();
+    int reason = all.empty() ? ENODEV : 0;
+    for (Device* const device : all) {
         if (!(device->address().is_v4() ? v4 : v6)) {
             continue;
         }

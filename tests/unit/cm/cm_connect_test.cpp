@@ -18,7 +18,9 @@ TEST_F(CmPair, AConnectionComesAboutAndEndsWithEveryStepTold) {
     EXPECT_EQ(server.event<DisconnectRequested>().id, passive);
     ASSERT_EQ(server.manager.disconnect(passive, {}, now), std::nullopt);
     server.pass_all(client, now);
-    EXPECT_EQ(client.event<Disconnected>().id, active);
+    const Disconnected ended = client.event<Disconnected>();
+    EXPECT_EQ(ended.id, active);
+    EXPECT_FALSE(ended.by_timeout);
     EXPECT_EQ(state_at(client, active), State::TimeWait);
     EXPECT_EQ(state_at(server, passive), State::TimeWait);
     EXPECT_TRUE(client.has_no_event());
@@ -40,6 +42,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     asked.pkey = Pkey{0x8123};
     asked.flow_label = wire::FlowLabel{0x54321};
     asked.traffic_class = 0x68;
+    asked.srq = true;
     active = connect(asked);
     client.pass_all(server, now);
     const Requested requested = server.event<Requested>();
@@ -58,6 +61,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     EXPECT_EQ(requested.qp.rnr_retry, wire::RetryCount{6});
     EXPECT_EQ(requested.qp.flow_label, wire::FlowLabel{0x54321});
     EXPECT_EQ(requested.qp.traffic_class, 0x68);
+    EXPECT_TRUE(requested.qp.srq);
 
     AcceptParameters accepted = acceptance();
     accepted.responder_resources = 2;
@@ -74,6 +78,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     EXPECT_EQ(replied.qp.max_dest_rd_atomic, 4);  // the server wanted 16, but 4 were offered
     EXPECT_EQ(replied.qp.retry_count, wire::RetryCount{5});
     EXPECT_EQ(replied.qp.rnr_retry, wire::RetryCount{3});
+    EXPECT_FALSE(replied.qp.srq);
 }
 
 TEST_F(CmPair, AServerThatWantsMoreThanIsOfferedGetsWhatIsOffered) {

@@ -20,7 +20,9 @@ TEST_F(CmPair, ADisconnectionIsAskedForAgainAndEndsWithoutAnAnswer) {
     }
     pass_time(client);
     EXPECT_TRUE(client.sends_nothing());
-    EXPECT_EQ(client.event<Disconnected>().id, active);
+    const Disconnected ended = client.event<Disconnected>();
+    EXPECT_EQ(ended.id, active);
+    EXPECT_TRUE(ended.by_timeout);
     pass_time(client);
     EXPECT_EQ(client.event<Released>().id, active);
 }
