@@ -12,7 +12,7 @@ namespace cairn::launch {
 namespace {
 
 // Relative to the folder of this program: installed; all in one folder; in a build tree.
-constexpr std::array<const char*, 4> kPlaces{"../lib/cairn", ".", "../lib/ibverbs/shared", "../lib/rdmacm/shared"};
+constexpr std::array<const char*, 3> kPlaces{"../lib/cairn", ".", "../lib/ibverbs/shared"};
 constexpr std::array<const char*, 2> kNames{"libibverbs.so.1", "librdmacm.so.1"};
 
 std::optional<std::string> folder_of(const std::string& name, const std::string& beside) {

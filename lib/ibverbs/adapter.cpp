@@ -154,11 +154,7 @@ void Adapter::flush(Instant now) noexcept {
         give_out(now);
     } while (owes() && ++turns < kMostFlushTurns);
     port_->wait(Duration{}, -1);  // sends now what a turn would leave for the next one
-    leave_to_helper(now);
-}
-
-// It sleeps until what was due when it fell asleep, and callers may sleep next.
-void Adapter::leave_to_helper(Instant now) noexcept {
+    // It sleeps until what was due when it fell asleep, and callers may sleep next.
     if (!helper_comes_soon(now) && (owes() || worker_->next_deadline() < sleeps_until_)) [[unlikely]] {
         sleeps_until_ = now;
         wake_helper();
@@ -183,8 +179,9 @@ void Adapter::poll_turn() noexcept {
     } else if (holds && !found) {
         give_out(now);
         port_->wait(Duration{}, -1);
-    } else if (!bounded) {
-        leave_to_helper(now);
+    } else if (!bounded && worker_->next_deadline() < sleeps_until_) [[unlikely]] {
+        sleeps_until_ = now;
+        wake_helper();  // as flush() does
     }
     show_events();
     if (wakes_helper) [[unlikely]] {

@@ -77,7 +77,6 @@ private:
     [[nodiscard]] Rest take_helper_turn(bool woken) noexcept;
     [[nodiscard]] bool guard_turns(bool& holds) noexcept;
     void flush(Instant now) noexcept;
-    void leave_to_helper(Instant now) noexcept;
     void give_out(Instant now) noexcept;
     [[nodiscard]] bool owes() noexcept {
         return engine().owed() != roce::Engine::Owed::Nothing || worker_->sender().queued() != 0;

@@ -66,6 +66,8 @@ class CairnRun(unittest.TestCase):
         cls.program = shutil.copy(BUILT, f'{cls.tree}/bin/')
         cls.library = shutil.copy(LIBRARY, f'{cls.tree}/lib/cairn/')
         shutil.copy(SHIM, f'{cls.tree}/lib/cairn/')
+        for beside in ('cairn-broker', 'librdmacm.so.1'):
+            shutil.copy(f'{os.path.dirname(LIBRARY)}/{beside}', f'{cls.tree}/lib/cairn/')
 
     @classmethod
     def tearDownClass(cls):
@@ -465,8 +467,8 @@ class Ucx(CairnRun):
             self.assertEqual(re.findall(r'Transport: (\w+_verbs)\n#\s+Device: (\S+)\n', out),
                              [('rc_verbs', 'cairn0:1'), ('ud_verbs', 'cairn0:1')])
 
-    def pair(self, view, *arguments, transports='rc_verbs,ud_verbs,self', user=None):
-        env = {'UCX_TLS': transports, 'UCX_WARN_UNUSED_ENV_VARS': 'n'}
+    def pair(self, view, *arguments, transports='rc_verbs,ud_verbs,self', user=None, **variables):
+        env = {'UCX_TLS': transports, 'UCX_WARN_UNUSED_ENV_VARS': 'n', **variables}
         out = self.ends(['--view', view, 'ucx_perftest'], [], arguments, env=env, **(user or {}))
         self.assertIn('Final:', out)
 
@@ -480,6 +482,10 @@ class Ucx(CairnRun):
     def test_it_sends_by_datagrams_alone(self):
         self.pair('namespaces' if os.getuid() == 0 else 'shim', '-t', 'tag_lat', '-n', '30', '-w', '5', '-s', '64',
                   transports='ud_verbs,self')
+
+    def test_who_sleeps_in_a_poll_of_its_own_gets_over_losses(self):
+        self.pair('shim', '-t', 'tag_lat', '-E', 'sleep', '-n', '60', '-w', '5', '-s', '64', CAIRN_FAULTS='loss=2%',
+                  UCX_RC_VERBS_TIMEOUT='30ms', UCX_RC_TIMEOUT='30ms')
 
 
 class UcxAtLength(Ucx):
