@@ -38,6 +38,7 @@ public:
         OwnedFd listener;  // the name is another's until the kernel has closed all that it had
         EXPECT_TRUE(comes([&] { return (listener = listen_at(place)).is_open(); }));
         server_ = std::move(Server::make(place, std::move(listener), config, user).value());
+        running_ = server_.get();
         thread_ = std::thread([this] {
             server_->run([this] { return ends_.load(); });
             server_.reset();
@@ -50,12 +51,13 @@ public:
         thread_.join();
     }
     // While it runs.
-    [[nodiscard]] std::uint64_t count(Counter counter) const { return server_->hub().counters().of(counter); }
+    [[nodiscard]] std::uint64_t count(Counter counter) const { return running_->hub().counters().of(counter); }
     [[nodiscard]] bool is_over() const { return over_.load(); }
 
 private:
     const Place place_;
     std::unique_ptr<Server> server_;
+    const Server* running_ = nullptr;
     std::atomic<bool> ends_{false};
     std::atomic<bool> over_{false};
     std::thread thread_;

@@ -66,7 +66,7 @@ TEST(BrokerServices, AnyPortIsOneThatNobodyHas) {
 TEST(BrokerServices, AProgramHasABoundedNumberAndAllPortsMayBeGone) {
     Services services;
     std::size_t given = 0;
-    while (services.claim(kOne, any(0))) {
+    while (services.claim(kOne, any(static_cast<std::uint16_t>(given)))) {
         ++given;
     }
     EXPECT_EQ(given, Services::kLastPort - Services::kFirstPort + 1U);
