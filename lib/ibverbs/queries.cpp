@@ -1,6 +1,5 @@
 // What devices, ports and tables say of themselves.
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 
@@ -128,21 +127,28 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::
         return -EINVAL;
     }
     std::size_t count = 0;
-    for (std::uint32_t index = 0; index < kGids && count < most; ++index) {
+    for (std::uint32_t index = 0; index < kGids; ++index) {
+        if (!gid_of(context, 1, static_cast<int>(index))) {
+            continue;
+        }
+        if (count == most) {
+            return -EINVAL;  // as a kernel has it: all or none
+        }
         auto* const entry = reinterpret_cast<ibv_gid_entry*>(reinterpret_cast<char*>(entries) + count * bytes);
-        count += _ibv_query_gid_ex(context, 1, index, entry, 0, bytes) == 0 ? std::size_t{1} : 0;
+        static_cast<void>(_ibv_query_gid_ex(context, 1, index, entry, 0, bytes));
+        ++count;
     }
     return static_cast<ssize_t>(count);
 }
 
 int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned int index, int* type) {
+    constexpr int kRoceV1InSysfs = 0;  // of an empty entry, too
     constexpr int kRoceV2InSysfs = 1;
     if (port != 1 || index >= kGids) {
         errno = EINVAL;
         return -1;
     }
-    static_cast<void>(context);
-    *type = kRoceV2InSysfs;
+    *type = gid_of(context, port, static_cast<int>(index)) ? kRoceV2InSysfs : kRoceV1InSysfs;
     return 0;
 }
 
@@ -163,34 +169,19 @@ int ibv_get_pkey_index(ibv_context*, std::uint8_t port, __be16 pkey) {
     return 0;
 }
 
-// There is no sysfs of these devices. What libraries ask of it is answered here.
-const char* ibv_get_sysfs_path(void) {
-    return "/sys";
-}
-
-int ibv_read_sysfs_file(const char*, const char* file, char* out, std::size_t room) {
-    const auto answer = [&](const char* text) noexcept {
-        return std::min(std::snprintf(out, room, "%s", text), static_cast<int>(room));
-    };
-    if (std::strcmp(file, "board_id") == 0) {
-        return answer("CAIRN");
-    }
-    if (std::strstr(file, "abi_version") != nullptr) {
-        return answer("4");
-    }
-    return -1;
-}
-
-int ibv_read_ibdev_sysfs_file(char* out, std::size_t room, ibv_device*, const char* format, ...) {
-    return ibv_read_sysfs_file("", format, out, room);
-}
-
-int ibv_query_ece(ibv_qp*, ibv_ece*) {
+// No enhanced connections, which vendors' adapters agree on.
+int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
+    *ece = {};
+    errno = EOPNOTSUPP;
     return EOPNOTSUPP;
 }
 
 int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
-    return ece->vendor_id == 0 ? 0 : EOPNOTSUPP;
+    if (ece->vendor_id == 0) {
+        return 0;
+    }
+    errno = EOPNOTSUPP;
+    return EOPNOTSUPP;
 }
 
 int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) {
