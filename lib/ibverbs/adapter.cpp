@@ -183,7 +183,7 @@ void Adapter::poll_turn() noexcept {
         sleeps_until_ = now;
         wake_helper();  // as flush() does
     }
-    show_events();
+    events_.show_all();
     if (wakes_helper) [[unlikely]] {
         wake_helper();
     }
@@ -195,7 +195,7 @@ void Adapter::on_posted(std::uint64_t bytes) noexcept {
         flush(this->now());
         last_call_ = this->now();
         posts_.on_sent(last_call_);
-        show_events();
+        events_.show_all();
     }
 }
 
@@ -204,37 +204,12 @@ void Adapter::settle() noexcept {
     posts_.on_sent_by_other(now);
     worker_->turn(now);
     flush(now);
-    show_events();
+    events_.show_all();
 }
 
 void Adapter::on_armed() noexcept {
     if (armed_++ == 0 && is_parked() && !lease_.was_lately(now())) {
         wake_helper();
-    }
-}
-
-void Adapter::add_event(EventCount& count) noexcept {
-    if (++count.not_shown == 1) {
-        count.next = std::exchange(to_show_, &count);
-    }
-}
-
-void Adapter::forget_events(EventCount& count) noexcept {
-    for (EventCount** link = &to_show_; *link != nullptr; link = &(*link)->next) {
-        if (*link == &count) {
-            *link = count.next;
-            return;
-        }
-    }
-}
-
-void Adapter::show_events() noexcept {
-    while (to_show_ != nullptr) {
-        EventCount& count = *to_show_;
-        to_show_ = count.next;
-        if (count.not_shown != 0) {
-            count.show();
-        }
     }
 }
 

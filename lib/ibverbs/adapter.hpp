@@ -28,6 +28,17 @@ struct AdapterConfig {
     port::Faults faults{};
 };
 
+// Who is told that a descriptor is readable. Everything needs the lock.
+class Watched {
+public:
+    Watched() = default;
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    virtual ~Watched() = default;
+    [[nodiscard]] virtual int fd() const noexcept = 0;
+    virtual void on_readable() noexcept = 0;
+};
+
 // What is said to need the lock is called by who holds it. Everything of the engine needs it too.
 class Adapter {
 public:
@@ -55,9 +66,8 @@ public:
     void on_posted(std::uint64_t bytes) noexcept;
     // Something changed that peers or sleepers wait for: sends what is due and tells channels.
     void settle() noexcept;
-    // An event came that the descriptor does not show yet. It shows it at the end of the turn.
-    void add_event(EventCount& count) noexcept;
-    void forget_events(EventCount& count) noexcept;
+    // Events that descriptors do not show yet. They do at the end of the turn.
+    [[nodiscard]] EventsToShow& events() noexcept { return events_; }
     // Returns when `fd`, which shows events, may be readable. Until then the calling thread does what the helper would
     // do, unless nothing comes for long. Returns false if a signal ended the sleep. A cancellation point; the lock is
     // not held by the caller, nor meanwhile.
@@ -66,6 +76,9 @@ public:
     void on_armed() noexcept;
     // It fired, or ended.
     void on_disarmed() noexcept { --armed_; }
+    // The helper looks at a descriptor, too, in the place of another that it looked at; or no more.
+    void watch(Watched* watched) noexcept;
+    void unwatch(const Watched& watched) noexcept { watched_ == &watched ? watch(nullptr) : void(); }
 
 private:
     Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd) noexcept;
@@ -82,7 +95,6 @@ private:
         return engine().owed() != roce::Engine::Owed::Nothing || worker_->sender().queued() != 0;
     }
     [[nodiscard]] bool may_hold() noexcept;
-    void show_events() noexcept;
     void wake_helper() noexcept;
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
     [[nodiscard]] Instant guard_for_event(Instant& tired_at) noexcept;
@@ -98,7 +110,7 @@ private:
     std::unique_ptr<port::Port> port_;
     std::unique_ptr<worker::Worker> worker_;
     SteadyTime time_;
-    EventCount* to_show_ = nullptr;  // the first of those that have something to show
+    EventsToShow events_;
     HelperPolicy policy_;
     PostPolicy posts_;
     Instant last_call_{-seconds(1).ns};
@@ -108,6 +120,8 @@ private:
     int held_turns_ = 0;                       // since something left
     const int wake_fd_;
     int socket_fd_ = -1;
+    Watched* watched_ = nullptr;
+    std::atomic<int> watched_fd_{-1};
     std::atomic<bool> ends_{false};
     std::thread helper_;
 };

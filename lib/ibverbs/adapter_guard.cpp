@@ -46,22 +46,36 @@ bool Adapter::guard_turns(bool& holds) noexcept {
         if (!holds && !(more && may_hold())) {
             give_out(now);
         }
-        show_events();
+        events_.show_all();
     }
     return found;
 }
 
 // Returns whether packets ended the sleep.
 bool Adapter::sleep_until(const Rest& rest) noexcept {
-    std::array<pollfd, 2> waiting{{{wake_fd_, POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
+    std::array<pollfd, 3> waiting{
+        {{wake_fd_, POLLIN, 0}, {watched_fd_.load(std::memory_order_relaxed), POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
     const timespec left = time_until(rest.due);
-    ppoll(waiting.data(), rest.on_socket && socket_fd_ >= 0 ? 2 : 1, rest.due == Instant::never() ? nullptr : &left,
+    ppoll(waiting.data(), rest.on_socket && socket_fd_ >= 0 ? 3 : 2, rest.due == Instant::never() ? nullptr : &left,
           nullptr);
     if ((waiting[0].revents & POLLIN) != 0) {
         std::uint64_t count = 0;
         static_cast<void>(read(wake_fd_, &count, sizeof(count)));
     }
-    return (waiting[1].revents & POLLIN) != 0;
+    if ((waiting[1].revents & (POLLIN | POLLERR)) != 0) [[unlikely]] {
+        const std::lock_guard hold(lock_);
+        if (watched_ != nullptr) {
+            watched_->on_readable();
+            events_.show_all();
+        }
+    }
+    return (waiting[2].revents & POLLIN) != 0;
+}
+
+void Adapter::watch(Watched* watched) noexcept {
+    watched_ = watched;
+    watched_fd_.store(watched == nullptr ? -1 : watched->fd(), std::memory_order_relaxed);
+    wake_helper();
 }
 
 // Needs the lock. `woken`: by the socket.

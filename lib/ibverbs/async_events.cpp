@@ -10,15 +10,26 @@ bool AsyncEvents::add(AsyncSource& source, ibv_event_type type) noexcept {
         return false;
     }
     if (source.waiting == 0) {
-        AsyncSource** end = &first;
-        while (*end != nullptr) {
-            end = &(*end)->next;
-        }
-        *end = &source;
-        source.next = nullptr;
+        append(source);
     }
     source.waiting |= bit;
     return true;
+}
+
+void AsyncEvents::append(AsyncSource& source) noexcept {
+    AsyncSource** end = &first;
+    while (*end != nullptr) {
+        end = &(*end)->next;
+    }
+    *end = &source;
+    source.next = nullptr;
+}
+
+void AsyncEvents::put_last(AsyncSource& source) noexcept {
+    if (source.waiting != 0) {
+        unlink(source);
+        append(source);
+    }
 }
 
 AsyncSource* AsyncEvents::take(ibv_async_event& event) noexcept {

@@ -36,12 +36,15 @@ struct AsyncEvents {
 
     // Returns true if the event did not wait already.
     bool add(AsyncSource& source, ibv_event_type type) noexcept;
+    // What waits of the source comes behind all others.
+    void put_last(AsyncSource& source) noexcept;
     // Returns the source of the event that it wrote to `event`; nullptr if there is none.
     [[nodiscard]] AsyncSource* take(ibv_async_event& event) noexcept;
     // The source ends: its events do, too.
     void remove(AsyncSource& source) noexcept;
 
 private:
+    void append(AsyncSource& source) noexcept;
     void unlink(AsyncSource& source) noexcept;
 };
 

@@ -65,7 +65,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
         if (ended.users != 0) {
             return EBUSY;
         }
-        adapter.forget_events(ended.count);
+        adapter.events().forget(ended.count);
     }
     ended.count.close();
     delete &ended;

@@ -69,6 +69,8 @@ ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
     context->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     pthread_mutex_init(&context->context.mutex, nullptr);
     set_operations(*context);
+    context->port = PortNotices::of(context->adapter, context->of_device->config.address);
+    context->port->add(*context);
     return &context.release()->context;
 }
 
@@ -129,9 +131,10 @@ ibv_context* ibv_open_device(ibv_device* device) {
 
 int ibv_close_device(ibv_context* context) {
     Context& closed = Context::of(context);
+    closed.port->remove(closed);
     {
         const std::lock_guard hold(closed.adapter->lock());
-        closed.adapter->forget_events(closed.events.count);
+        closed.adapter->events().forget(closed.events.count);
     }
     closed.events.count.close();
     close(context->cmd_fd);

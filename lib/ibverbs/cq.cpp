@@ -30,13 +30,13 @@ void Cq::on_event() noexcept {
         if (channel != nullptr && !in_channel) {
             Channel& to = Channel::of(channel);
             to.add(*this);
-            of.adapter->add_event(to.count);
+            of.adapter->events().add(to.count);
         }
     }
     if (queue.overrun() && !overrun_told) {
         overrun_told = true;
         if (of.events.add(*this, IBV_EVENT_CQ_ERR)) {
-            of.adapter->add_event(of.events.count);
+            of.adapter->events().add(of.events.count);
         }
     }
 }

@@ -42,4 +42,29 @@ bool EventCount::wait() {
     return read(fd, &one, sizeof(one)) == sizeof(one);
 }
 
+void EventsToShow::add(EventCount& count) noexcept {
+    if (++count.not_shown == 1) {
+        count.next = std::exchange(first_, &count);
+    }
+}
+
+void EventsToShow::forget(EventCount& count) noexcept {
+    for (EventCount** link = &first_; *link != nullptr; link = &(*link)->next) {
+        if (*link == &count) {
+            *link = count.next;
+            return;
+        }
+    }
+}
+
+void EventsToShow::show_all() noexcept {
+    while (first_ != nullptr) {
+        EventCount& count = *first_;
+        first_ = count.next;
+        if (count.not_shown != 0) {
+            count.show();
+        }
+    }
+}
+
 }  // namespace cairn::ibverbs

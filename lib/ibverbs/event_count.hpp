@@ -10,7 +10,7 @@ namespace cairn::ibverbs {
 struct EventCount {
     int fd = -1;                  // an eventfd of EFD_SEMAPHORE
     std::uint32_t not_shown = 0;  // events that the descriptor does not count yet
-    EventCount* next = nullptr;   // in the adapter's list of those that have such events
+    EventCount* next = nullptr;   // in the list of those that have such events
 
     // Opens the descriptor. Returns false, with errno, if no descriptor is left.
     [[nodiscard]] bool open() noexcept;
@@ -22,6 +22,19 @@ struct EventCount {
     // Waits for an event, unless the descriptor is non-blocking, and takes it. Returns false, with errno. A
     // cancellation point; the lock is not held.
     [[nodiscard]] bool wait();
+};
+
+// The descriptors that have something to show. The adapter's lock guards it.
+class EventsToShow {
+public:
+    // An event came that the descriptor does not show yet.
+    void add(EventCount& count) noexcept;
+    // Its events are not to be shown any more.
+    void forget(EventCount& count) noexcept;
+    void show_all() noexcept;
+
+private:
+    EventCount* first_ = nullptr;
 };
 
 }  // namespace cairn::ibverbs

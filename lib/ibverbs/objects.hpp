@@ -11,6 +11,7 @@
 #include "lib/ibverbs/async_events.hpp"
 #include "lib/ibverbs/device.hpp"
 #include "lib/ibverbs/open_file.hpp"
+#include "lib/ibverbs/port_notices.hpp"
 
 namespace cairn::ibverbs {
 
@@ -19,7 +20,12 @@ struct Context : verbs_context {
     std::shared_ptr<Adapter> adapter;
     const Device* of_device = nullptr;
     std::shared_ptr<OpenFile> file;  // that cmd_fd is; imported contexts have it, too
+    std::shared_ptr<PortNotices> port;
     AsyncEvents events{};
+    // Of the port, by kind: they are told in the order in which they came.
+    AsyncSource port_active{};
+    AsyncSource port_error{};
+    AsyncSource gid_change{};
 
     [[nodiscard]] static Context& of(ibv_context* context) noexcept {
         return *static_cast<Context*>(verbs_get_ctx(context));

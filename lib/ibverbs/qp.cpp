@@ -212,7 +212,7 @@ void Qp::on_event() noexcept {
 void Qp::tell(roce::QpEvent event) noexcept {
     Context& of = Context::of(qp_base.context);
     if (of.events.add(*this, event_of(event))) {
-        of.adapter->add_event(of.events.count);
+        of.adapter->events().add(of.events.count);
     }
 }
 

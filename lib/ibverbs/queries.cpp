@@ -17,13 +17,17 @@ namespace cairn::ibverbs {
 
 namespace {
 
+// An address that went leaves its entries empty.
 [[nodiscard]] std::optional<net::IpAddress> gid_of(ibv_context* context, std::uint32_t port, int index) noexcept {
-    return port == 1 ? gid_at(Context::of(context).of_device->config.address, index) : std::nullopt;
+    const Context& of = Context::of(context);
+    const std::lock_guard hold(of.adapter->lock());
+    return port == 1 && of.port->has_address() ? gid_at(of.of_device->config.address, index) : std::nullopt;
 }
 
 }  // namespace
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t bytes) noexcept {
+    constexpr std::uint8_t kDisabled = 3;
     if (port != 1) {
         return EINVAL;
     }
@@ -31,6 +35,10 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std:
     describe_port(whole);
     {
         const std::lock_guard hold(adapter_of(context).lock());
+        if (!Context::of(context).port->is_active()) {
+            whole.state = IBV_PORT_DOWN;
+            whole.phys_state = kDisabled;
+        }
         whole.active_mtu = mtu_of(roce::largest_path_mtu(adapter_of(context).worker().port()));
     }
     std::memset(out, 0, bytes);

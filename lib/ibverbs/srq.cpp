@@ -58,7 +58,7 @@ Srq::Srq(std::uint32_t slots, std::uint32_t most_sges) : ibv_srq{}, queue(slots,
 void Srq::on_event() noexcept {
     Context& of = Context::of(context);
     if (queue.take_limit_event() && of.events.add(*this, IBV_EVENT_SRQ_LIMIT_REACHED)) {
-        of.adapter->add_event(of.events.count);
+        of.adapter->events().add(of.events.count);
     }
 }
 

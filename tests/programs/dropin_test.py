@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -183,6 +184,11 @@ class Pingpongs(DropIn):
             with self.subTest(option=option):
                 self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '300', option)
 
+    def test_in_device_memory_and_in_memory_on_demand(self):
+        for options in ('-j', '-j -N', '-o', '-o -P', '-O'):
+            with self.subTest(options=options):
+                self.pair('ibv_rc_pingpong', '-g', '1', '-c', '-n', '100', *options.split())
+
     def test_of_any_size_and_mtu(self):
         for size, mtu in ((1, 256), (4096, 1024), (1 << 20, 4096), (70001, 512)):
             with self.subTest(size=size, mtu=mtu):
@@ -307,6 +313,50 @@ class OneAddress(DropIn):
             self.assertNotEqual(code, 0, out)
             self.assertRegex(err, rf'UDP {re.escape(FOREIGN)} port 4791 belongs to programs of root \(uid 0\): '
                                   rf'their broker is process {self.one_broker(FOREIGN)}')
+
+
+# A port whose address goes and comes, and whose interface does. Each line of the watcher answers a step.
+NAMESPACE = '''
+ip link set lo up && ip addr add {address}/32 dev lo || exit 1
+ibv_asyncwatch > "$0" & watcher=$!
+await() {{ until [ "$(grep -c . "$0")" -ge "$1" ]; do sleep 0.02; done; }}
+await 1
+ip addr del {address}/32 dev lo && await 3
+ip addr add {address}/32 dev lo && await 5
+ip link set lo down && await 6
+ip link set lo up && await 7
+kill -TERM $watcher && wait $watcher
+'''
+
+
+class Events(DropIn):
+    def test_the_watcher_ends_by_a_signal(self):
+        self.needs('ibv_asyncwatch')
+        with tempfile.TemporaryFile('w+') as said, subprocess.Popen(
+                ['ibv_asyncwatch'], env=environment(f'cairn0={SERVER}'), stdout=said, stderr=said) as watcher:
+            try:
+                for _ in range(SECONDS * 50):
+                    said.seek(0)
+                    if 'cairn0: async event FD' in said.read() or watcher.poll() is not None:
+                        break
+                    time.sleep(0.02)
+                self.assertIsNone(watcher.poll())
+                watcher.send_signal(signal.SIGINT)
+                self.assertEqual(watcher.wait(SECONDS), -signal.SIGINT)
+            finally:
+                watcher.kill()
+
+    def test_what_the_kernel_tells_of_the_port_is_an_event(self):
+        for needed_program in ('ibv_asyncwatch', 'ip', 'unshare'):
+            self.needs(needed_program)
+        if subprocess.run(['unshare', '-Urn', 'true'], capture_output=True, check=False).returncode != 0:
+            self.skipTest('namespaces are refused')
+        address = '10.99.0.1'
+        with tempfile.NamedTemporaryFile('r') as said:
+            run('unshare', '-Urn', 'sh', '-c', NAMESPACE.format(address=address), said.name,
+                devices=f'cairn0={address}', CAIRN_BROKER='off')
+            events = re.findall(r'IBV_EVENT_(\w+)', said.read())
+        self.assertEqual(events, ['GID_CHANGE', 'PORT_ERR', 'GID_CHANGE', 'PORT_ACTIVE', 'PORT_ERR', 'PORT_ACTIVE'])
 
 
 # Programs over rdma_cm: (name, server, client). {s} is the server's address, {p} a port.

@@ -12,9 +12,9 @@
 namespace cairn::ibverbs {
 namespace {
 
-sigjmp_buf back;
+sigjmp_buf way_back;
 int seen = 0;
-struct sigaction before {};
+struct sigaction earlier {};
 
 void touch(const std::uint8_t* at) {
     [[maybe_unused]] const std::uint8_t byte = *static_cast<const volatile std::uint8_t*>(at);
@@ -31,11 +31,11 @@ protected:
         struct sigaction programs {};
         programs.sa_sigaction = handler;
         programs.sa_flags = SA_SIGINFO;
-        sigaction(SIGSEGV, &programs, &before);
+        sigaction(SIGSEGV, &programs, &earlier);
     }
     static void jump_back(int, siginfo_t*, void*) {
         ++seen;
-        siglongjmp(back, 1);
+        siglongjmp(way_back, 1);
     }
     [[nodiscard]] bool engine_access() const {
         std::uint8_t byte = 0;
@@ -50,7 +50,7 @@ TEST_F(MemoryFaultsTest, TheEnginesFaultsAreCaughtAndTheProgramsGoToItsHandler) 
     catch_memory_faults();
     EXPECT_FALSE(engine_access());
     EXPECT_EQ(seen, 0);
-    if (sigsetjmp(back, 1) == 0) {
+    if (sigsetjmp(way_back, 1) == 0) {
         touch(pages.all().data());
         FAIL();
     }
@@ -77,7 +77,7 @@ TEST_F(MemoryFaultsDeathTest, WithoutAHandlerAFaultEndsTheProgramAsEver) {
 // Such a handler was set behind ours and keeps what stood there before it: ours.
 TEST_F(MemoryFaultsDeathTest, HandlersThatPassOnToEachOtherEnd) {
     catch_memory_faults();
-    install([](int number, siginfo_t* info, void* context) { before.sa_sigaction(number, info, context); });
+    install([](int number, siginfo_t* info, void* context) { earlier.sa_sigaction(number, info, context); });
     catch_memory_faults();
     EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
 }

@@ -1,0 +1,50 @@
+// The port of an adapter: whether it is active, and who is told of a change.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/base/owned_fd.hpp"
+#include "lib/ibverbs/adapter.hpp"
+#include "lib/ibverbs/port_watch.hpp"
+
+namespace cairn::ibverbs {
+
+struct Context;
+
+// A route socket of the kernel, which the adapter's helper watches as long as a context is open. Where the kernel gives
+// none, the port stays as it was found.
+class PortNotices : public Watched {
+public:
+    // Returns that of the adapter.
+    [[nodiscard]] static std::shared_ptr<PortNotices> of(const std::shared_ptr<Adapter>& adapter,
+                                                         const net::IpAddress& address);
+    PortNotices(std::shared_ptr<Adapter> adapter, const net::IpAddress& address);
+    ~PortNotices() override;
+
+    // Tells the context of what happens from now on.
+    void add(Context& context);
+    void remove(Context& context) noexcept;
+
+    // These need the lock.
+    [[nodiscard]] int fd() const noexcept override { return socket_.get(); }
+    void on_readable() noexcept override;
+    // What the socket brought.
+    void on_messages(std::span<const std::uint8_t> bytes) noexcept;
+    [[nodiscard]] bool is_active() const noexcept { return watch_.is_active(); }
+    [[nodiscard]] bool has_address() const noexcept { return watch_.has_address(); }
+
+private:
+    void tell(const PortWatch::News& news) noexcept;
+    void look_again() noexcept;
+
+    std::shared_ptr<Adapter> adapter_;
+    net::IpAddress address_;
+    OwnedFd socket_;
+    PortWatch watch_;
+    std::vector<Context*> contexts_;
+};
+
+}  // namespace cairn::ibverbs
