@@ -105,6 +105,7 @@ ibv_mr* register_device_memory(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std
         SharedRegion region;
         region.kind = SharedRegion::Kind::DeviceMemory;
         region.access = access;
+        region.size = bytes;
         region.memory = Dm::of(dm).memory;
         const int reason = judge_device_registration(offset, bytes, region.memory->size, access);
         if (reason != 0) {

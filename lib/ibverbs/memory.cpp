@@ -67,7 +67,6 @@ ibv_mr* make_region(ibv_pd* pd, SharedRegion&& wanted, const roce::RegionRequest
         return fail(adapter.engine().memory().regions_in_use() == roce::kMaxRegions ? ENOMEM : EINVAL);
     }
     region.key = key.value();
-    region.size = request.memory.size();
     region.user = &Pd::of(pd);
     ++region.user->users;
     if (region.memory != nullptr) {
@@ -94,9 +93,8 @@ ibv_mr* register_memory(ibv_pd* pd, const Registration& wanted) {
     SharedRegion region;
     region.access = wanted.access;
     region.address = wanted.address;
-    ibv_mr* const mr = make_region(
-        pd, std::move(region),
-        {Pd::of(pd).id(), {static_cast<std::uint8_t*>(wanted.address), wanted.bytes}, judged.base, judged.rights});
+    region.size = wanted.bytes;
+    ibv_mr* const mr = make_region(pd, std::move(region), {Pd::of(pd).id(), judged.memory, judged.base, judged.rights});
     if (mr != nullptr) {
         mr->addr = wanted.address;
     }
@@ -119,7 +117,7 @@ ibv_mr* register_memory(ibv_pd* pd, const Registration& wanted) {
         change.rights = judged.rights;
     }
     if (moves) {
-        change.translation = {{static_cast<std::uint8_t*>(wanted.address), wanted.bytes}, judged.base, false};
+        change.translation = {judged.memory, judged.base, false};
     }
     const bool looks = judged.needs_pages && (moves || changes_access);
     return looks ? populate(becomes.address, becomes.bytes, judged.needs_to_write) : 0;
@@ -173,14 +171,11 @@ ibv_mr* allocate_null_region(ibv_pd* pd) noexcept {
     return make_or_null([pd] {
         SharedRegion region;
         region.kind = SharedRegion::Kind::Null;
+        region.size = std::numeric_limits<std::size_t>::max();
         region.null_bytes.resize(2 * std::size_t{roce::kNullBytes});
         roce::RegionRequest request{Pd::of(pd).id(), region.null_bytes};
         request.is_null = true;
-        ibv_mr* const mr = make_region(pd, std::move(region), request);
-        if (mr != nullptr) {
-            mr->length = std::numeric_limits<std::size_t>::max();
-        }
-        return mr;
+        return make_region(pd, std::move(region), request);
     });
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kWord = 4;
 constexpr std::uint32_t kMostAlignment = 21;  // as a power of two
+constexpr std::uintptr_t kFirstPage = 4096;   // where it ends
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
 [[nodiscard]] bool is_within(std::uint64_t offset, std::size_t bytes, std::size_t size) noexcept {
@@ -33,6 +34,11 @@ RegistrationJudgement judge_registration(const Registration& wanted) noexcept {
         return judged;
     }
     judged.rights = *rights;
+    judged.memory = {static_cast<std::uint8_t*>(wanted.address), wanted.bytes};
+    if (is_all) {
+        judged.base = kFirstPage;
+        judged.memory = {reinterpret_cast<std::uint8_t*>(kFirstPage), wanted.bytes - kFirstPage};
+    }
     judged.needs_pages = !on_demand && wanted.bytes != 0;
     judged.needs_to_write = rights->cover(roce::Right::LocalWrite);
     return judged;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "lib/ibverbs/open_file.hpp"
 #include "lib/roce/qp/memory.hpp"
@@ -21,13 +22,14 @@ struct Registration {
 struct RegistrationJudgement {
     int reason = 0;  // errno value; 0: it may be registered
     roce::Rights rights{};
+    std::span<std::uint8_t> memory{};
     std::uint64_t base = 0;       // by which requests name the first byte
     bool needs_pages = false;     // all of them are to be mapped
     bool needs_to_write = false;  // likewise
 };
 
 // Memory that wraps is EINVAL. On demand pages are looked at when they are used; all memory of the process is
-// registered by address 0 and the greatest length.
+// registered by address 0 and the greatest length; its first page, which nobody has, is left out.
 [[nodiscard]] RegistrationJudgement judge_registration(const Registration& wanted) noexcept;
 
 // A change that ibv_rereg_mr() is asked for. False: it is wrong before anything is looked at.

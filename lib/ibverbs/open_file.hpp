@@ -33,10 +33,10 @@ struct SharedRegion {
 
     Kind kind = Kind::Ordinary;
     unsigned access = 0;
-    Rkey key{};          // none: it has ended
-    Pd* user = nullptr;  // the domain that counts it
-    void* address = nullptr;
-    std::size_t size = 0;
+    Rkey key{};               // none: it has ended
+    Pd* user = nullptr;       // the domain that counts it
+    void* address = nullptr;  // of ordinary memory
+    std::size_t size = 0;     // as programs see it
     std::vector<std::uint8_t> null_bytes{};
     std::shared_ptr<SharedMemory> memory{};  // of device memory
 };

@@ -68,6 +68,13 @@ TEST_F(ImportTest, WhatIsImportedIsTheSame) {
     ibv_mr* const other_from = ibv_import_mr(other_pd, from->handle);
     ASSERT_NE(other_from, nullptr);
     EXPECT_EQ(other_from->length, bytes.size());
+    ibv_mr* const null = ibv_alloc_null_mr(pd);
+    ibv_mr* const other_null = ibv_import_mr(other_pd, null->handle);
+    ASSERT_NE(other_null, nullptr);
+    EXPECT_EQ(other_null->length, null->length);
+    EXPECT_EQ(other_null->lkey, null->lkey);
+    ibv_unimport_mr(other_null);
+    EXPECT_EQ(ibv_dereg_mr(null), 0);
     ibv_qp* const qp = make_qp(other_pd);
     ibv_qp* const peer = make_qp(pd);
     ASSERT_TRUE(qp != nullptr && peer != nullptr);

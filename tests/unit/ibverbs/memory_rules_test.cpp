@@ -27,6 +27,9 @@ TEST(MemoryRulesTest, MemoryThatWrapsIsRefused) {
 
 TEST(MemoryRulesTest, AllMemoryIsOnDemandAndNamedByItself) {
     EXPECT_EQ(reason_of({nullptr, kWhole, 0, kWritable | IBV_ACCESS_ON_DEMAND}), 0);
+    const RegistrationJudgement all = judge_registration({nullptr, kWhole, 0, kWritable | IBV_ACCESS_ON_DEMAND});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.memory.data()), all.base);
+    EXPECT_EQ(all.base + all.memory.size(), kWhole);
     EXPECT_EQ(reason_of({nullptr, kWhole, 0, kWritable}), EINVAL);
     EXPECT_EQ(reason_of({nullptr, kWhole, 1, kWritable | IBV_ACCESS_ON_DEMAND}), EINVAL);
 }
