@@ -43,7 +43,8 @@ bool EventCount::wait() {
 }
 
 void EventsToShow::add(EventCount& count) noexcept {
-    if (++count.not_shown == 1) {
+    ++count.not_shown;
+    if (!std::exchange(count.is_listed, true)) {
         count.next = std::exchange(first_, &count);
     }
 }
@@ -52,6 +53,7 @@ void EventsToShow::forget(EventCount& count) noexcept {
     for (EventCount** link = &first_; *link != nullptr; link = &(*link)->next) {
         if (*link == &count) {
             *link = count.next;
+            count.is_listed = false;
             return;
         }
     }
@@ -61,6 +63,7 @@ void EventsToShow::show_all() noexcept {
     while (first_ != nullptr) {
         EventCount& count = *first_;
         first_ = count.next;
+        count.is_listed = false;
         if (count.not_shown != 0) {
             count.show();
         }

@@ -10,7 +10,8 @@ namespace cairn::ibverbs {
 struct EventCount {
     int fd = -1;                  // an eventfd of EFD_SEMAPHORE
     std::uint32_t not_shown = 0;  // events that the descriptor does not count yet
-    EventCount* next = nullptr;   // in the list of those that have such events
+    bool is_listed = false;       // in the list of those that have such events
+    EventCount* next = nullptr;   // in that list
 
     // Opens the descriptor. Returns false, with errno, if no descriptor is left.
     [[nodiscard]] bool open() noexcept;
