@@ -1,5 +1,5 @@
 // Histories of the simulated file system: each client finds what it has put there, and all shards together are whole.
-// SIM_RUNS of them (300), beginning with SIM_SEED.
+// SIM_RUNS of them (150), beginning with SIM_SEED.
 #include <gtest/gtest.h>
 
 #include "fs/sim/world.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 TEST(FsSim, HoldsItsPromises) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t histories = test::number_from("SIM_RUNS", 300);
+    const std::uint64_t histories = test::number_from("SIM_RUNS", 150);
     FsWorldResult all;
     std::uint64_t full = 0;
     for (std::uint64_t seed = first; seed < first + histories; ++seed) {

@@ -1,5 +1,5 @@
 // eRPC, datagrams, connections, copyrpc and ScaleRPC on the same hosts under a swarm of faults: SIM_RUNS histories
-// (80), each from one seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
+// (50), each from one seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 TEST(MixedSwarm, EachScenarioKeepsItsPromisesBesideTheOthers) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::histories(80, 240);
+    const std::uint64_t runs = test::histories(50, 240);
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         MixedWorld world(seed);
         const std::optional<std::string> broken = world.run();
