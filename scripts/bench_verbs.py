@@ -88,16 +88,16 @@ def same(value):
 GROUPS = [
     [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', same)])],
     [('ruler.ucx.tcp.put.64k', lambda bench: bench.ucx('ucp_put_bw'), [('', 'GB/s', same)]),
-     *((f'rc.{op}.64k.uring', lambda bench, op=op: bench.sockets('--op', op, *bench_rc.LARGE),
+     *((f'ruler.rc.{op}.64k.uring', lambda bench, op=op: bench.sockets('--op', op, *bench_rc.LARGE),
         [('', 'GB/s', bench_rc.gigabytes)]) for op in ('write', 'read', 'send')),
      *((f'verbs.{op}_bw.64k', lambda bench, op=op: bench.rate(f'ib_{op}_bw', LARGE), [('', 'GB/s', gigabytes)])
        for op in ('write', 'read', 'send'))],
-    [('rc.send.64B.uring', lambda bench: bench.sockets('--op', 'send', '--size', '64', '--depth', '128'),
+    [('ruler.rc.send.64B.uring', lambda bench: bench.sockets('--op', 'send', '--size', '64', '--depth', '128'),
       [('', 'Mops', lambda result: result['rate_mops'])]),
      ('verbs.send_bw.64B', lambda bench: bench.rate('ib_send_bw', SMALL), [('', 'Mops', mops)])],
     [('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
       [('.half', 'us', lambda result: result['p50_us'] / 2)]),
-     ('rc.send_lat.8B.uring', lambda bench: bench.sockets('--op', 'send', *bench_rc.LATENCY),
+     ('ruler.rc.send_lat.8B.uring', lambda bench: bench.sockets('--op', 'send', *bench_rc.LATENCY),
       [('', 'us, p50 of half a round trip', lambda result: result['p50_us'])]),
      ('verbs.send_lat.64B', lambda bench: bench.perftest('ib_send_lat', ['-s', '64', *OFTEN]),
       [('', 'us, p50 of half a round trip', median)]),
@@ -108,11 +108,11 @@ GROUPS = [
 ]
 
 RATIOS = [
-    ('verbs.write_bw.64k.ratio', 'verbs.write_bw.64k', 'rc.write.64k.uring'),
+    ('verbs.write_bw.64k.ratio', 'verbs.write_bw.64k', 'ruler.rc.write.64k.uring'),
     ('verbs.write_bw.64k.ucx.ratio', 'verbs.write_bw.64k', 'ruler.ucx.tcp.put.64k'),
-    ('verbs.read_bw.64k.ratio', 'verbs.read_bw.64k', 'rc.read.64k.uring'),
-    ('verbs.send_bw.64k.ratio', 'verbs.send_bw.64k', 'rc.send.64k.uring'),
-    ('verbs.send_bw.64B.ratio', 'verbs.send_bw.64B', 'rc.send.64B.uring'),
+    ('verbs.read_bw.64k.ratio', 'verbs.read_bw.64k', 'ruler.rc.read.64k.uring'),
+    ('verbs.send_bw.64k.ratio', 'verbs.send_bw.64k', 'ruler.rc.send.64k.uring'),
+    ('verbs.send_bw.64B.ratio', 'verbs.send_bw.64B', 'ruler.rc.send.64B.uring'),
     ('verbs.send_lat.64B.ratio', 'verbs.send_lat.64B', 'ruler.udp.pingpong.half'),
     ('verbs.rc_pingpong.default.ratio', 'verbs.rc_pingpong.default', 'ruler.udp.pingpong.half'),
     ('verbs.write_lat.8B.ratio', 'verbs.write_lat.8B', 'ruler.udp.helper'),
@@ -130,7 +130,7 @@ GOALS = {
 
 ABOUT = {
     'ruler.ucx.tcp.put.64k': 'ucx_perftest -t ucp_put_bw over TCP',
-    'rc.write.64k.uring': 'cairn-perf over UDP sockets',
+    'ruler.rc.write.64k.uring': 'cairn-perf over UDP sockets',
     'verbs.write_bw.64k': 'ib_write_bw, 128 under way',
     'verbs.send_bw.64B': 'ib_send_bw, 128 under way',
     'verbs.send_lat.64B': 'ib_send_lat: both ends poll',

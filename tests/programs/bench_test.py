@@ -26,6 +26,7 @@ import bench_rc  # noqa: E402
 import bench_report  # noqa: E402
 import bench_runs  # noqa: E402
 import bench_scalerpc  # noqa: E402
+import bench_verbs  # noqa: E402
 
 
 class Script:
@@ -160,7 +161,7 @@ class Runs(unittest.TestCase):
 
 class Suites(unittest.TestCase):
     def test_ratios_goals_and_descriptions_name_results_and_ratios_stay_in_their_group(self):
-        for suite in (bench_erpc, bench_rc, bench_copyrpc, bench_scalerpc):
+        for suite in (bench_erpc, bench_rc, bench_copyrpc, bench_scalerpc, bench_verbs):
             groups = [bench_runs.names_of(each) for each in suite.GROUPS]
             names = [name for each in groups for name in each]
             ratios = [name for name, _, _ in suite.RATIOS]
@@ -268,7 +269,7 @@ class Suites(unittest.TestCase):
         self.assertEqual(bench_scalerpc.misses(result), 1.5)
 
     def test_limits_name_goals(self):
-        self.assertLessEqual(bench_limits.LIMITS.keys(), bench_erpc.GOALS.keys() | bench_rc.GOALS.keys())
+        self.assertLessEqual(bench_limits.LIMITS.keys(), bench_erpc.GOALS.keys() | bench_rc.GOALS.keys() | bench_verbs.GOALS.keys())
 
     def test_one_cpu_is_too_few_for_a_pair(self):
         with self.assertRaisesRegex(bench_runs.Unavailable, 'two CPUs'):
