@@ -62,4 +62,9 @@ LIMITS = {
         'ib_send_lat polls two queues and reads the clock for each message; cairn-perf, in the same run, needs 1.28 of '
         'the ruler',
         'fewer instructions between a poll and its system call: one reading of the clock, one look at what is owed'),
+    **{f'fs.remote.easy.{operation}.ratio': (
+        'three processes share two CPUs, and the ruler sends payloads that nobody reads, where a write here is copied, '
+        'checksummed and flushed',
+        'a third CPU, or daemons that sleep with their clients')
+       for operation in ('write', 'read')},
 }

@@ -11,7 +11,7 @@ from bench_runs import ROOT, met, results, spread_max
 
 README = os.path.join(ROOT, 'README.md')
 GOALS = os.path.join(ROOT, 'PERFORMANCE.md')
-FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json') for suite in ('erpc', 'rc', 'verbs')]
+FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json') for suite in ('erpc', 'rc', 'verbs', 'fs')]
 BUSY = 0.5  # a load before the first run that is not its own
 BEGIN = '<!-- Made by scripts/bench --readme: begin -->\n'
 END = '<!-- Made by scripts/bench --readme: end -->\n'
