@@ -56,19 +56,19 @@ private:
 };
 
 // Blocks the signals, for all threads that begin later too. Returns a descriptor that is readable once one has come.
-fs::OwnedFd hold_signals() {
+OwnedFd hold_signals() {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    return fs::OwnedFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    return OwnedFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 }  // namespace
 
 Result<int> run_locally(const Options& options) {
-    const fs::OwnedFd stop = hold_signals();
+    const OwnedFd stop = hold_signals();
     if (!stop.is_open()) {
         return Error{"no descriptor is left", "raise the limit of open files (ulimit -n)"};
     }

@@ -50,7 +50,7 @@ Result<int> run_on_lcores(const fsd::Options& options) {
     if (!ports.ok()) {
         return ports.error();
     }
-    const fs::OwnedFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const OwnedFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     auto opened = fsd::Daemon::open(options);
     if (!opened.ok()) {
         return opened.error();

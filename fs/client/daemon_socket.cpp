@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/passed_fds.hpp"
+
 namespace cairn::fs {
 
 namespace {
@@ -23,22 +25,14 @@ Error unreachable(const std::string& path, int error) {
 }
 
 // Takes the descriptors of a message, as many as there is room for; others are closed.
-void take_descriptors(msghdr& message, std::span<Descriptor> to) {
+void take_descriptors(msghdr& message, std::span<OwnedFd> to) {
     std::size_t taken = 0;
-    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
-        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
-            continue;
+    take_fds(message, [&taken, to](int fd) {
+        OwnedFd descriptor(fd);
+        if (taken != to.size()) {
+            to[taken++] = std::move(descriptor);
         }
-        const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i != count; ++i) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
-            Descriptor descriptor(fd);
-            if (taken != to.size()) {
-                to[taken++] = std::move(descriptor);
-            }
-        }
-    }
+    });
 }
 
 }  // namespace
@@ -50,7 +44,7 @@ Result<DaemonSocket> DaemonSocket::connect(const std::string& path) {
         return unreachable(path, ENAMETOOLONG);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (!socket.is_open()) {
         return unreachable(path, errno);
     }

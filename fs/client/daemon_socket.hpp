@@ -7,8 +7,8 @@
 #include <string>
 
 #include "fs/channel/segment.hpp"
-#include "fs/client/descriptor.hpp"
 #include "fs/message/hello.hpp"
+#include "lib/base/owned_fd.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
 
@@ -17,7 +17,7 @@ namespace cairn::fs {
 // What a daemon hands over for a channel.
 struct ChannelParts {
     Segment segment;
-    Descriptor doorbell;        // of the shard
+    OwnedFd doorbell;           // of the shard
     std::uint64_t meeting = 0;  // at which the daemon gave it
 };
 
@@ -46,16 +46,16 @@ private:
     struct Packet {
         std::array<std::uint8_t, kMostHelloBytes> room;
         std::span<const std::uint8_t> bytes{};
-        std::array<Descriptor, 2> descriptors{};
+        std::array<OwnedFd, 2> descriptors{};
     };
-    DaemonSocket(Descriptor socket, std::string path) noexcept : socket_(std::move(socket)), path_(std::move(path)) {}
+    DaemonSocket(OwnedFd socket, std::string path) noexcept : socket_(std::move(socket)), path_(std::move(path)) {}
 
     Status send(std::span<const std::uint8_t> bytes);
     Status receive(Packet& packet);
     // Says why a packet is not what was asked for.
     [[nodiscard]] Error refused(std::span<const std::uint8_t> bytes) const;
 
-    Descriptor socket_;
+    OwnedFd socket_;
     std::string path_;
 };
 

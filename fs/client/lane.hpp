@@ -65,7 +65,7 @@ private:
     ShardNumber shard_;
     std::size_t place_;
     std::uint64_t meeting_ = 0;
-    Descriptor doorbell_;
+    OwnedFd doorbell_;
     std::optional<ClientEnd> end_;
     ChannelShape shape_{};
     std::uint64_t asked_ = 0;  // slots: a bit each

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "fs/daemon/owned_fd.hpp"
+#include "lib/base/owned_fd.hpp"
 
 namespace cairn::fs {
 

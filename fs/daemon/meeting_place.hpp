@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "fs/daemon/owned_fd.hpp"
+#include "lib/base/owned_fd.hpp"
 #include "lib/base/result.hpp"
 
 namespace cairn::fs {

@@ -2,11 +2,9 @@
 
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 
-#include "lib/base/assert.hpp"
+#include "lib/base/passed_fds.hpp"
 
 namespace cairn::fs {
 
@@ -45,22 +43,8 @@ Reception receive_packet(int socket, std::span<std::uint8_t> room) noexcept {
 }
 
 bool send_packet(int socket, std::span<const std::uint8_t> bytes, std::span<const int> fds) noexcept {
-    CAIRN_ASSERT(fds.size() <= kMostFds);
-    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!fds.empty()) {
-        message.msg_control = control.data();
-        message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-        cmsghdr* const head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(fds.size_bytes());
-        std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
-    }
-    return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+    return send_with_fds<kMostFds>(socket, bytes, fds, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
 }
 
 }  // namespace cairn::fs

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "fs/daemon/owned_fd.hpp"
 #include "fs/rules/access.hpp"
+#include "lib/base/owned_fd.hpp"
 #include "lib/base/result.hpp"
 
 namespace cairn::fs {

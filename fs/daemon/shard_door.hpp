@@ -7,9 +7,9 @@
 
 #include "fs/channel/segment.hpp"
 #include "fs/daemon/client_buffers.hpp"
-#include "fs/daemon/owned_fd.hpp"
 #include "fs/daemon/packets.hpp"
 #include "lib/base/mailbox.hpp"
+#include "lib/base/owned_fd.hpp"
 #include "lib/base/wakeup.hpp"
 
 namespace cairn::fs {

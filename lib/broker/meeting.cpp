@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "lib/broker/clock.hpp"
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/broker/start.hpp"
 
 namespace cairn::broker {
@@ -110,8 +110,8 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask) {
 
 // A broker may end between the connection and the answer, as may a process that was about to start one.
 Meeting meet(const MeetingConfig& config, const Ask& ask) {
-    const Instant until = read_clock() + config.patience;
-    for (bool first = true; first || read_clock() < until; first = false) {
+    const Instant until = read_monotonic() + config.patience;
+    for (bool first = true; first || read_monotonic() < until; first = false) {
         Outcome outcome = try_to_meet(config, ask);
         if (outcome) {
             return std::move(*outcome);

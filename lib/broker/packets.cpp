@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "lib/base/assert.hpp"
+#include "lib/base/passed_fds.hpp"
 
 namespace cairn::broker {
 
@@ -34,20 +34,6 @@ void set_limit(int socket, Duration limit) noexcept {
     const timeval wait{limit.ns / 1'000'000'000, limit.ns % 1'000'000'000 / 1000};
     for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
         setsockopt(socket, SOL_SOCKET, option, &wait, sizeof(wait));
-    }
-}
-
-void take_descriptors(msghdr& message, std::vector<OwnedFd>& to) {
-    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
-        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i != count; ++i) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
-            to.emplace_back(fd);
-        }
     }
 }
 
@@ -94,24 +80,9 @@ Peer peer_of(int socket) noexcept {
 }
 
 bool send_packet(int socket, std::span<const std::uint8_t> bytes, std::span<const int> fds, bool waits) noexcept {
-    CAIRN_ASSERT(fds.size() <= kMostAtOnce);
-    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!fds.empty()) {
-        message.msg_control = control.data();
-        message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-        cmsghdr* const head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(fds.size_bytes());
-        std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
-    }
     ssize_t sent = 0;
     do {
-        sent = sendmsg(socket, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_NOSIGNAL);
+        sent = send_with_fds<kMostAtOnce>(socket, bytes, fds, (waits ? 0 : MSG_DONTWAIT) | MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     return sent == static_cast<ssize_t>(bytes.size());
 }
@@ -148,7 +119,7 @@ Received receive_packet(int socket, Packet& packet, bool waits) {
     if (bytes < 0) {
         return errno == EAGAIN ? Received::Nothing : Received::End;
     }
-    take_descriptors(message, packet.fds);
+    take_fds(message, [&packet](int fd) { packet.fds.emplace_back(fd); });
     if (bytes == 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         return Received::End;
     }

@@ -12,7 +12,7 @@
 #include <ctime>
 #include <utility>
 
-#include "lib/broker/clock.hpp"
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/port/path.hpp"
 #include "lib/wire/ud.hpp"
 
@@ -58,7 +58,7 @@ Server::Server(const Place& place, OwnedFd listener, OwnedFd epoll, const HubCon
       group_(place),
       epoll_(std::move(epoll)),
       user_(user),
-      hub_(*this, config, read_clock()) {}
+      hub_(*this, config, read_monotonic()) {}
 
 Server::~Server() = default;
 
@@ -74,13 +74,13 @@ bool Server::watch(int fd, std::uint64_t what) noexcept {
 void Server::run(const std::function<bool()>& ends) {
     std::array<epoll_event, 64> events;
     while (!ends()) {
-        const Instant now = read_clock();
+        const Instant now = read_monotonic();
         if (hub_.next_deadline() <= now) {
             hub_.on_timeout(now);
             close_ended();
             if (hub_.is_over(now)) {
                 serve_listener();
-                if (hub_.is_over(read_clock())) {
+                if (hub_.is_over(read_monotonic())) {
                     return;
                 }
             }
@@ -88,7 +88,7 @@ void Server::run(const std::function<bool()>& ends) {
         wake_listener(now);
         const Instant due = std::min(hub_.next_deadline(), listener_rests_until_);
         const int count =
-            epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), ms_until(due, read_clock()));
+            epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), ms_until(due, read_monotonic()));
         for (int i = 0; i < count; ++i) {
             serve(events[static_cast<std::size_t>(i)].data.u64);
             close_ended();
@@ -116,7 +116,7 @@ void Server::serve_listener() {
         OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket.is_open()) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                rest_listener(read_clock() + kListenerRest);
+                rest_listener(read_monotonic() + kListenerRest);
             }
             return;
         }
@@ -128,7 +128,7 @@ void Server::serve_listener() {
         const ClientId id{++last_id_};
         const int fd = socket.get();
         connections_[id].socket = std::move(socket);
-        hub_.on_connected(id, read_clock());
+        hub_.on_connected(id, read_monotonic());
         if (!watch(fd, word_of(Source::Connection, id))) {
             lose(id);
         }
@@ -199,12 +199,12 @@ void Server::take(ClientId id, Connection& connection, Packet& packet) {
         (void)watch(connection.process.get(), word_of(Source::Process, id));  // refused: its socket tells
     }
     packet.fds.clear();
-    hub_.on_message(id, said, read_clock());
+    hub_.on_message(id, said, read_monotonic());
 }
 
 void Server::lose(ClientId id) {
     if (const auto found = connections_.find(id); found != connections_.end() && !found->second.ended) {
-        hub_.on_lost(id, read_clock());
+        hub_.on_lost(id, read_monotonic());
         end(id);
     }
 }

@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
-#include "lib/ibverbs/clock.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 #include "lib/port/faulty_port.hpp"
 #include "lib/port/uring_port.hpp"

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <mutex>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/ibverbs/adapter.hpp"
-#include "lib/ibverbs/clock.hpp"
 
 namespace cairn::ibverbs {
 

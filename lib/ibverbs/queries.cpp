@@ -3,6 +3,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/ibverbs/address_gids.hpp"
 #include "lib/ibverbs/ah.hpp"
 #include "lib/ibverbs/description.hpp"
@@ -67,9 +68,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
 int query_clock(ibv_context*, ibv_values_ex* values) noexcept {
     values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
     if (values->comp_mask != 0) {
-        timespec now{};
-        ::clock_gettime(CLOCK_MONOTONIC, &now);
-        values->raw_clock = {0, now.tv_sec * 1'000'000'000 + now.tv_nsec};
+        values->raw_clock = {0, read_monotonic().ns};
     }
     return 0;
 }

@@ -59,7 +59,7 @@ struct Caller {
         }
     }
 
-    fs::OwnedFd bell;
+    OwnedFd bell;
     std::uint16_t shard;
     fs::ChannelShape shape;
     fs::ClientEnd end;

@@ -123,9 +123,9 @@ void leave_unread(FsAttacker& attacker) {
 
 // A connection whose end waits for a minute, since nobody takes what it has sent: whoever closes it last, waits.
 struct Lingering {
-    fs::OwnedFd listening;
-    fs::OwnedFd far;
-    fs::OwnedFd near;
+    OwnedFd listening;
+    OwnedFd far;
+    OwnedFd near;
 };
 
 // What nobody took ends at once.
@@ -135,14 +135,13 @@ void stop_lingering(const Lingering& one) {
 }
 
 Lingering linger() {
-    Lingering made{fs::OwnedFd(::socket(AF_INET, SOCK_STREAM, 0)), fs::OwnedFd(),
-                   fs::OwnedFd(::socket(AF_INET, SOCK_STREAM, 0))};
+    Lingering made{OwnedFd(::socket(AF_INET, SOCK_STREAM, 0)), OwnedFd(), OwnedFd(::socket(AF_INET, SOCK_STREAM, 0))};
     sockaddr address{};
     socklen_t bytes = sizeof(address);
     ::listen(made.listening.get(), 1);  // anywhere
     ::getsockname(made.listening.get(), &address, &bytes);
     ::connect(made.near.get(), &address, bytes);
-    made.far = fs::OwnedFd(::accept(made.listening.get(), nullptr, nullptr));
+    made.far = OwnedFd(::accept(made.listening.get(), nullptr, nullptr));
     const std::array<char, 65536> filling{};
     while (::send(made.near.get(), filling.data(), filling.size(), MSG_DONTWAIT) > 0) {
     }
@@ -162,7 +161,7 @@ void hand_over(FsAttacker& attacker) {
             kept.push_back(linger());
             const int fd = kept.back().near.get();
             if (guest.send(bytes, std::array{fd})) {
-                kept.back().near = fs::OwnedFd();  // the daemon has the last one now
+                kept.back().near = OwnedFd();  // the daemon has the last one now
             } else {
                 stop_lingering(kept.back());
             }

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "lib/base/passed_fds.hpp"
+
 namespace cairn::hostile {
 
 namespace {
@@ -31,28 +33,14 @@ FsGuest::FsGuest(FsAttacker& attacker)
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-        socket_ = fs::OwnedFd();
+        socket_ = OwnedFd();
     } else {
         ++attacker.tally.connections;
     }
 }
 
 bool FsGuest::send(std::span<const std::uint8_t> bytes, std::span<const int> fds) noexcept {
-    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!fds.empty()) {
-        message.msg_control = control.data();
-        message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-        cmsghdr* const head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(fds.size_bytes());
-        std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
-    }
-    return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+    return send_with_fds<kMostFds>(socket_.get(), bytes, fds, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 FsGuest::Reply FsGuest::read() {
@@ -67,13 +55,7 @@ FsGuest::Reply FsGuest::read() {
     message.msg_controllen = control.size();
     const ssize_t bytes = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     reply.bytes.resize(static_cast<std::size_t>(bytes > 0 ? bytes : 0));
-    if (const cmsghdr* const head = CMSG_FIRSTHDR(&message); head != nullptr) {
-        for (std::size_t at = 0; at + CMSG_LEN(0) < head->cmsg_len; at += sizeof(int)) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(head) + at, sizeof(fd));
-            reply.fds.emplace_back(fd);
-        }
-    }
+    take_fds(message, [&reply](int fd) { reply.fds.emplace_back(fd); });
     return reply;
 }
 

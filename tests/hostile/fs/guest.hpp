@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "fs/channel/client_end.hpp"
-#include "fs/daemon/owned_fd.hpp"
 #include "fs/message/hello.hpp"
+#include "lib/base/owned_fd.hpp"
 
 namespace cairn::hostile {
 
@@ -51,7 +51,7 @@ struct FsAttacker {
 
 struct FsChannel {
     fs::Segment segment;
-    fs::OwnedFd bell;
+    OwnedFd bell;
 };
 
 // A connection to the daemon.
@@ -69,19 +69,19 @@ public:
     [[nodiscard]] std::optional<FsChannel> channel(std::uint16_t shard);
     [[nodiscard]] const fs::Welcome& welcome() const noexcept { return welcome_; }
     [[nodiscard]] bool has_news() const noexcept;
-    void leave() { socket_ = fs::OwnedFd(); }
+    void leave() { socket_ = OwnedFd(); }
     [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
 private:
     struct Reply {
         std::vector<std::uint8_t> bytes{};
-        std::vector<fs::OwnedFd> fds{};
+        std::vector<OwnedFd> fds{};
     };
     [[nodiscard]] Reply read();
     void note_end(const Reply& reply);
 
     FsAttacker& attacker_;
-    fs::OwnedFd socket_;
+    OwnedFd socket_;
     fs::Welcome welcome_{};
 };
 

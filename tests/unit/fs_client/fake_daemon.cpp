@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "lib/base/passed_fds.hpp"
+
 namespace cairn::fs {
 
 void FakeDaemon::stop() {
@@ -16,12 +18,12 @@ void FakeDaemon::stop() {
         thread_.join();
     }
     clients_.clear();
-    listening_ = Descriptor();
+    listening_ = OwnedFd();
 }
 
 void FakeDaemon::start() {
     ::unlink(path_.c_str());
-    listening_ = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    listening_ = OwnedFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
@@ -69,7 +71,7 @@ void FakeDaemon::run() {
 void FakeDaemon::accept() {
     const int fd = ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-        clients_.push_back(std::make_unique<Client>(Client{Descriptor(fd)}));
+        clients_.push_back(std::make_unique<Client>(Client{OwnedFd(fd)}));
     }
 }
 
@@ -107,21 +109,7 @@ void FakeDaemon::open_channel(Client& client, const ChannelRequest& asks) {
 }
 
 void FakeDaemon::send(Client& client, std::span<const std::uint8_t> bytes, std::vector<int> fds) {
-    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!fds.empty()) {
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
-        cmsghdr* const head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(2 * sizeof(int));
-        std::memcpy(CMSG_DATA(head), fds.data(), 2 * sizeof(int));
-    }
-    ::sendmsg(client.socket.get(), &message, MSG_NOSIGNAL);
+    send_with_fds<2>(client.socket.get(), bytes, fds, MSG_NOSIGNAL);
 }
 
 void FakeDaemon::give_buffers(Client& client) {

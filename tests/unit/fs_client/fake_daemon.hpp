@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "fs/channel/shard_end.hpp"
-#include "fs/client/descriptor.hpp"
+#include "lib/base/owned_fd.hpp"
 #include "tests/unit/fs_client/fake_files.hpp"
 
 namespace cairn::fs {
@@ -106,7 +106,7 @@ private:
         ShardEnd end;
     };
     struct Client {
-        Descriptor socket;
+        OwnedFd socket;
         bool has_met = false;
         std::vector<std::unique_ptr<Channel>> channels{};
         std::unique_ptr<SharedMemory> buffers{};
@@ -123,8 +123,8 @@ private:
     void answer(Client& client, Channel& channel, std::uint32_t slot);
 
     std::string path_;
-    Descriptor listening_;
-    Descriptor doorbell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    OwnedFd listening_;
+    OwnedFd doorbell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::vector<std::unique_ptr<Client>> clients_;
     std::mutex mutex_;
     std::atomic<bool> stops_{false};

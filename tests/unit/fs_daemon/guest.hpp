@@ -14,8 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "fs/daemon/owned_fd.hpp"
 #include "fs/message/hello.hpp"
+#include "lib/base/owned_fd.hpp"
+#include "lib/base/passed_fds.hpp"
 
 namespace cairn::fs::test {
 
@@ -52,20 +53,8 @@ public:
         ASSERT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
     // Returns false if the kernel refuses it.
-    [[nodiscard]] bool send_with_descriptor(std::vector<std::uint8_t> bytes, int fd) const {
-        iovec part{bytes.data(), bytes.size()};
-        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-        msghdr message{};
-        message.msg_iov = &part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
-        cmsghdr* const head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int));
-        std::memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-        return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0;
+    [[nodiscard]] bool send_with_descriptor(const std::vector<std::uint8_t>& bytes, int fd) const {
+        return send_with_fds<1>(socket_.get(), bytes, {&fd, 1}, MSG_NOSIGNAL) >= 0;
     }
     template <class Message>
     void say(const Message& message) const {

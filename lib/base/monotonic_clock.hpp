@@ -1,11 +1,11 @@
-// The clock of the drop-in library.
+// The clock of those who act. What they decide by is told the time.
 #pragma once
 
 #include <ctime>
 
 #include "lib/base/time.hpp"
 
-namespace cairn::ibverbs {
+namespace cairn {
 
 [[nodiscard]] inline Instant read_monotonic() noexcept {
     timespec now{};
@@ -13,4 +13,4 @@ namespace cairn::ibverbs {
     return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
 }
 
-}  // namespace cairn::ibverbs
+}  // namespace cairn
