@@ -121,6 +121,21 @@ class DropIn(unittest.TestCase):
             out, err = server.communicate(timeout=SECONDS)
             self.assertEqual(server.returncode, 0, out + err)
 
+    def kill_server(self, server_at, client_at):
+        """In the midst of a pingpong, which ends by that at the other end."""
+        self.needs('ibv_rc_pingpong')
+        port = free_port()
+        command = ['ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
+        with Ended(command, server_at) as server:
+            self.listens(port, server)
+            with Ended([*command, '127.0.0.1'], client_at) as client:
+                time.sleep(0.5)
+                self.assertIsNone(client.poll())
+                server.kill()
+                _, err = client.communicate(timeout=SECONDS)
+                self.assertEqual(client.returncode, 1)
+                self.assertIn('transport retry counter exceeded', err)
+
 
 class Library(DropIn):
     def test_it_exports_what_the_installed_one_does(self):
@@ -198,18 +213,7 @@ class Pingpongs(DropIn):
         self.pair('ibv_rc_pingpong', '-g', '0', '-c', '-n', '100')
 
     def test_a_peer_that_is_killed_is_an_error(self):
-        self.needs('ibv_rc_pingpong')
-        port = free_port()
-        command = ['ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
-        with Ended(command, SERVER) as server:
-            self.listens(port, server)
-            with Ended([*command, '127.0.0.1'], CLIENT) as client:
-                time.sleep(0.5)
-                self.assertIsNone(client.poll())
-                server.kill()
-                _, err = client.communicate(timeout=SECONDS)
-                self.assertEqual(client.returncode, 1)
-                self.assertIn('transport retry counter exceeded', err)
+        self.kill_server(SERVER, CLIENT)
 
 
 class OneAddress(DropIn):
@@ -276,17 +280,7 @@ class OneAddress(DropIn):
         self.assertEqual(len(killed), 2)
 
     def test_a_program_that_is_killed_leaves_nothing_in_the_way(self):
-        self.needs('ibv_rc_pingpong')
-        port = free_port()
-        command = ['ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
-        with Ended(command, KILLED) as server:
-            self.listens(port, server)
-            with Ended([*command, '127.0.0.1'], KILLED) as client:
-                time.sleep(0.3)
-                self.assertIsNone(client.poll())
-                server.kill()
-                _, err = client.communicate(timeout=SECONDS)
-                self.assertIn('transport retry counter exceeded', err)
+        self.kill_server(KILLED, KILLED)
         for _ in range(3):
             self.pair('ibv_rc_pingpong', '-g', '1', '-n', '100', addresses=(KILLED, KILLED))
 

@@ -81,6 +81,18 @@ protected:
         own.mode = port::SocketMode::Plain;
         return std::move(port::UringPort::open(own, membership.queues(), membership.slot().value).value());
     }
+    // A program with its port, and the number of a queue pair of its own.
+    struct Program {
+        std::unique_ptr<Membership> membership;
+        std::unique_ptr<port::UringPort> port;
+        std::uint32_t qpn = 0;
+    };
+    [[nodiscard]] Program enter(std::uint32_t number) const {
+        Program made{join(), nullptr, 0};
+        made.port = open(*made.membership);
+        made.qpn = number << 8U | made.membership->slot().value;
+        return made;
+    }
     // A datagram, or a batch of them, from an address beside the programs'.
     void send(const std::vector<std::uint32_t>& qpns) {
         constexpr std::size_t kBytes = 68;

@@ -19,70 +19,52 @@ namespace {
 
 TEST_F(ServerTest, ProgramsOfOneAddressGetTheirOwnDatagrams) {
     const RunningBroker broker(place);
-    const auto one = join();
-    const auto two = join();
-    ASSERT_NE(one->slot(), two->slot());
-    const auto port_one = open(*one);
-    const auto port_two = open(*two);
-    const std::uint32_t first = 0xab00U | one->slot().value;
-    const std::uint32_t second = 0xcd00U | two->slot().value;
-    send({first});
-    send({second});
-    EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));
-    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+    const Program one = enter(0xab);
+    const Program two = enter(0xcd);
+    ASSERT_NE(one.membership->slot(), two.membership->slot());
+    send({one.qpn});
+    send({two.qpn});
+    EXPECT_EQ(receive(*one.port, 1), (std::vector<std::uint32_t>{one.qpn}));
+    EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
 }
 
 // The kernel looks at the first of a batch.
 TEST_F(ServerTest, WhatComesToTheWrongProgramIsLedToItsOwn) {
     const RunningBroker broker(place);
-    const auto one = join();
-    const auto two = join();
-    const auto port_one = open(*one);
-    const auto port_two = open(*two);
-    const std::uint32_t first = 0xab00U | one->slot().value;
-    const std::uint32_t second = 0xcd00U | two->slot().value;
-    send({first, second, first, second, 0xab00U | 77U});
-    EXPECT_EQ(receive(*port_one, 2), (std::vector<std::uint32_t>{first, first}));
-    EXPECT_EQ(port_one->counters().of(port::UringCounter::HandedOver), 3U);
-    EXPECT_EQ(receive(*port_two, 2), (std::vector<std::uint32_t>{second, second}));
+    const Program one = enter(0xab);
+    const Program two = enter(0xcd);
+    send({one.qpn, two.qpn, one.qpn, two.qpn, 0xab00U | 77U});
+    EXPECT_EQ(receive(*one.port, 2), (std::vector<std::uint32_t>{one.qpn, one.qpn}));
+    EXPECT_EQ(one.port->counters().of(port::UringCounter::HandedOver), 3U);
+    EXPECT_EQ(receive(*two.port, 2), (std::vector<std::uint32_t>{two.qpn, two.qpn}));
 }
 
 TEST_F(ServerTest, WhatComesToTheBrokerIsLedFromThere) {
     const RunningBroker broker(place);
-    const auto one = join();
-    const auto two = join();
-    const auto port_one = open(*one);
-    const auto port_two = open(*two);
-    const std::uint32_t first = 0xab00U | one->slot().value;
-    const std::uint32_t second = 0xcd00U | two->slot().value;
-    send({0xab00U | 77U, first, second, first});  // of nobody, and so it is all
-    EXPECT_EQ(receive(*port_one, 2), (std::vector<std::uint32_t>{first, first}));
-    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+    const Program one = enter(0xab);
+    const Program two = enter(0xcd);
+    send({0xab00U | 77U, one.qpn, two.qpn, one.qpn});  // of nobody, and so it is all
+    EXPECT_EQ(receive(*one.port, 2), (std::vector<std::uint32_t>{one.qpn, one.qpn}));
+    EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
 }
 
 TEST_F(ServerTest, ABrokerThatDiesIsFollowedByOneThatKnowsAll) {
     auto broker = std::make_unique<RunningBroker>(place);
-    const auto one = join();
-    const auto two = join();
-    const auto port_one = open(*one);
-    const auto port_two = open(*two);
-    const std::uint32_t first = 0xab00U | one->slot().value;
-    const std::uint32_t second = 0xcd00U | two->slot().value;
+    const Program one = enter(0xab);
+    const Program two = enter(0xcd);
     broker.reset();
-    send({first});
-    send({second});
-    EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));  // they go on alone
-    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
+    send({one.qpn});
+    send({two.qpn});
+    EXPECT_EQ(receive(*one.port, 1), (std::vector<std::uint32_t>{one.qpn}));  // they go on alone
+    EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
     broker = std::make_unique<RunningBroker>(place);
-    EXPECT_TRUE(comes([&] { return one->rejoined() == 1 && two->rejoined() == 1; }));
-    const auto three = join();
-    EXPECT_EQ(three->slot().value, 3U);
-    const auto port_three = open(*three);
-    const std::uint32_t third = 0xef00U | three->slot().value;
-    send({first, third, second});
-    EXPECT_EQ(receive(*port_one, 1), (std::vector<std::uint32_t>{first}));
-    EXPECT_EQ(receive(*port_two, 1), (std::vector<std::uint32_t>{second}));
-    EXPECT_EQ(receive(*port_three, 1), (std::vector<std::uint32_t>{third}));
+    EXPECT_TRUE(comes([&] { return one.membership->rejoined() == 1 && two.membership->rejoined() == 1; }));
+    const Program three = enter(0xef);
+    EXPECT_EQ(three.membership->slot().value, 3U);
+    send({one.qpn, three.qpn, two.qpn});
+    EXPECT_EQ(receive(*one.port, 1), (std::vector<std::uint32_t>{one.qpn}));
+    EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
+    EXPECT_EQ(receive(*three.port, 1), (std::vector<std::uint32_t>{three.qpn}));
 }
 
 TEST_F(ServerTest, ServicesOutliveTheBroker) {
