@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "apps/run/view.hpp"
+#include "lib/base/owned_fd.hpp"
 
 namespace cairn::launch {
 
@@ -77,11 +78,11 @@ bool keep(int covered, const char* name, const std::string& path) noexcept {
 
 // Covers a folder with an empty one, in which all that stood there stands again, except for `names`.
 Status cover(const char* folder, const std::vector<std::string_view>& names) {
-    const int covered = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (covered < 0) {
+    const OwnedFd covered(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!covered.is_open()) {
         return refused(folder);
     }
-    const int listed = openat(covered, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int listed = openat(covered.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(listed < 0 ? nullptr : fdopendir(listed), closedir);
     if (entries == nullptr || mount("cairn", folder, "tmpfs", MS_NOSUID, "mode=755") != 0) {
         return refused(fmt::format("a mount on {}", folder));
@@ -90,11 +91,10 @@ Status cover(const char* folder, const std::vector<std::string_view>& names) {
         const std::string_view name = entry->d_name;
         const bool is_ours = std::find(names.begin(), names.end(), name) != names.end();
         if (name != "." && name != ".." && !is_ours &&
-            !keep(covered, entry->d_name, fmt::format("{}/{}", folder, name))) {
+            !keep(covered.get(), entry->d_name, fmt::format("{}/{}", folder, name))) {
             return refused(fmt::format("a mount on {}/{}", folder, name));
         }
     }
-    close(covered);
     return Nothing{};
 }
 

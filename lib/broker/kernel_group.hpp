@@ -8,6 +8,7 @@
 
 #include "lib/base/owned_fd.hpp"
 #include "lib/base/result.hpp"
+#include "lib/broker/hands.hpp"
 #include "lib/broker/packets.hpp"
 #include "lib/port/udp_socket.hpp"
 
@@ -22,7 +23,7 @@ public:
     [[nodiscard]] const std::vector<port::UdpSocket>& sockets() const noexcept { return sockets_; }
     // Opens the first one. There are none (asserted). False: somebody else has the port.
     [[nodiscard]] bool open();
-    enum class Growth : std::uint8_t { Grown, Hidden, Refused };
+    using Growth = Hands::Growth;
     // Opens one more. Hidden: the kernel has others, of which this process knows nothing. Refused: the kernel has no
     // more, or does not steer.
     [[nodiscard]] Growth grow();

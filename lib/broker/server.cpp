@@ -233,15 +233,7 @@ Hands::Opening Server::open() {
 }
 
 Hands::Growth Server::grow() {
-    switch (group_.grow()) {
-        case KernelGroup::Growth::Grown:
-            return Growth::Grown;
-        case KernelGroup::Growth::Hidden:
-            return Growth::Hidden;
-        case KernelGroup::Growth::Refused:
-            break;
-    }
-    return Growth::Refused;
+    return group_.grow();
 }
 
 std::optional<std::uint16_t> Server::adopt(ClientId client) {

@@ -143,19 +143,21 @@ void Adapter::give_out(Instant now) noexcept {
 }
 
 // For one turn more. Nothing but acknowledgements is owed.
-bool Adapter::may_hold() noexcept {
-    return !posts_.any_waiting() && engine().owed() == Owed::Acknowledgements && ++held_turns_ < kMostHeldTurns;
+bool Adapter::may_hold(roce::Engine::Owed owed) noexcept {
+    return !posts_.any_waiting() && owed == Owed::Acknowledgements && ++held_turns_ < kMostHeldTurns;
 }
 
 // A queue pair sends some packets in its turn, and there may be more. The helper goes on with what is left.
 void Adapter::flush(Instant now) noexcept {
     int turns = 0;
+    bool more = false;
     do {
         give_out(now);
-    } while (owes() && ++turns < kMostFlushTurns);
+        more = owes(engine().owed());
+    } while (more && ++turns < kMostFlushTurns);
     port_->wait(Duration{}, -1);  // sends now what a turn would leave for the next one
     // It sleeps until what was due when it fell asleep, and callers may sleep next.
-    if (!helper_comes_soon(now) && (owes() || worker_->next_deadline() < sleeps_until_)) [[unlikely]] {
+    if (!helper_comes_soon(now) && (more || worker_->next_deadline() < sleeps_until_)) [[unlikely]] {
         sleeps_until_ = now;
         wake_helper();
     }
@@ -168,8 +170,9 @@ void Adapter::poll_turn() noexcept {
     const bool wakes_helper = policy_.on_caller_turn(now, last_call_, armed_ != 0);
     last_call_ = now;
     const bool bounded = helper_comes_soon(now);
-    const bool holds = bounded && may_hold();
-    if (!holds && owes()) {
+    const Owed owed = engine().owed();
+    const bool holds = bounded && may_hold(owed);
+    if (!holds && owes(owed)) {
         give_out(now);
     }
     posts_.on_poll(now);
@@ -190,9 +193,10 @@ void Adapter::poll_turn() noexcept {
 }
 
 void Adapter::on_posted(std::uint64_t bytes) noexcept {
-    const Instant now = posts_.any_waiting() ? Instant{} : this->now();
-    if (posts_.on_post(bytes, now, posts_.any_waiting() || helper_comes_soon(now))) {
-        flush(this->now());
+    const bool waits = posts_.any_waiting();
+    const Instant now = waits ? Instant{} : this->now();
+    if (posts_.on_post(bytes, now, waits || helper_comes_soon(now))) {
+        flush(waits ? this->now() : now);
         last_call_ = this->now();
         posts_.on_sent(last_call_);
         events_.show_all();

@@ -88,13 +88,13 @@ private:
     };
     void run_helper() noexcept;
     [[nodiscard]] Rest take_helper_turn(bool woken) noexcept;
-    [[nodiscard]] bool guard_turns(bool& holds) noexcept;
+    [[nodiscard]] bool guard_turns(Instant now, bool& holds) noexcept;
     void flush(Instant now) noexcept;
     void give_out(Instant now) noexcept;
-    [[nodiscard]] bool owes() noexcept {
-        return engine().owed() != roce::Engine::Owed::Nothing || worker_->sender().queued() != 0;
+    [[nodiscard]] bool owes(roce::Engine::Owed owed) noexcept {
+        return owed != roce::Engine::Owed::Nothing || worker_->sender().queued() != 0;
     }
-    [[nodiscard]] bool may_hold() noexcept;
+    [[nodiscard]] bool may_hold(roce::Engine::Owed owed) noexcept;
     void wake_helper() noexcept;
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
     [[nodiscard]] Instant guard_for_event(Instant& tired_at) noexcept;

@@ -34,16 +34,17 @@ timespec time_until(Instant due) noexcept {
 
 // Takes turns until there is nothing to do. Returns true if packets had come. `holds`: acknowledgements are owed, and a
 // caller that posts often may post soon.
-bool Adapter::guard_turns(bool& holds) noexcept {
+bool Adapter::guard_turns(Instant now, bool& holds) noexcept {
     bool found = false;
     bool more = true;
-    posts_.on_sent_by_other(this->now());
+    posts_.on_sent_by_other(now);
     for (int turns = 0; more && turns < kMostGuardTurns; ++turns) {
-        const Instant now = this->now();
+        now = turns == 0 ? now : this->now();
         more = worker_->take_in(now);
         found = found || more;
-        holds = found && !more && now - posts_.last_post() < kPosts && engine().owed() == Owed::Acknowledgements;
-        if (!holds && !(more && may_hold())) {
+        const Owed owed = engine().owed();
+        holds = found && !more && now - posts_.last_post() < kPosts && owed == Owed::Acknowledgements;
+        if (!holds && !(more && may_hold(owed))) {
             give_out(now);
         }
         events_.show_all();
@@ -81,14 +82,15 @@ void Adapter::watch(Watched* watched) noexcept {
 // Needs the lock. `woken`: by the socket.
 Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
     const Instant last = last_call_;
-    if (const Instant begin = this->now(); lease_.is_held(begin)) {
+    const Instant begin = this->now();
+    if (lease_.is_held(begin)) {
         (void)policy_.decide(begin, begin, false);
         return {begin - last < kActive ? begin + HelperPolicy::kNap : lease_.until(), false};
     }
     const bool parked = is_parked();
-    const bool callers_poll = parked && this->now() - last < HelperPolicy::kPolls;
+    const bool callers_poll = parked && begin - last < HelperPolicy::kPolls;
     bool holds = false;
-    const bool found = !callers_poll && guard_turns(holds);
+    const bool found = !callers_poll && guard_turns(begin, holds);
     const Instant now = this->now();
     if (parked) {
         policy_.on_nap_end(now, last, found);
@@ -119,7 +121,7 @@ void Adapter::give_back_lease() noexcept {
 // Takes the turns of a thread that has the lease, and renews it. Returns until when it may sleep.
 Instant Adapter::guard_for_event(Instant& tired_at) noexcept {
     bool holds = false;
-    const bool found = guard_turns(holds);
+    const bool found = guard_turns(this->now(), holds);
     const Instant now = this->now();
     last_call_ = found ? now : last_call_;
     tired_at = found ? now + GuardLease::kTired : tired_at;

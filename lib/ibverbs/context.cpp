@@ -46,7 +46,7 @@ void set_operations(Context& context) noexcept {
     ops.post_recv = post_receive;
 }
 
-// ENOTSUP and the like have no place here: what programs expect of a device that cannot be opened.
+// Programs say errno only, if anything.
 void explain(const Error& refused) noexcept {
     std::fprintf(stderr, "libibverbs (cairn): %s\n", refused.text().c_str());
 }

@@ -1,13 +1,11 @@
 #include "lib/ibverbs/device.hpp"
 
-#include <pthread.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <new>
 
+#include "lib/ibverbs/of_process.hpp"
 #include "lib/ibverbs/statistics.hpp"
 #include "lib/port/udp_socket.hpp"
 
@@ -50,27 +48,11 @@ std::vector<std::unique_ptr<Device>> make_devices() {
     return devices;
 }
 
-// The adapters in use, by device. A child of fork() has neither the helper threads nor the right to the sockets: it
-// forgets them without ending them.
+// The adapters in use, by device. A child of fork() has neither the helper threads nor the right to the sockets.
 struct Adapters {
     std::mutex mutex;
     std::map<const Device*, std::weak_ptr<Adapter>> by_device;
 };
-Adapters* adapters_of_process = nullptr;
-
-void forget_adapters() noexcept {
-    adapters_of_process = new (std::nothrow) Adapters;
-}
-
-Adapters* adapters() {
-    static const bool made = [] {
-        adapters_of_process = new Adapters;
-        pthread_atfork(nullptr, nullptr, forget_adapters);
-        return true;
-    }();
-    return made ? adapters_of_process : nullptr;
-}
-
 }  // namespace
 
 const std::vector<std::unique_ptr<Device>>& all_devices() {
@@ -79,12 +61,9 @@ const std::vector<std::unique_ptr<Device>>& all_devices() {
 }
 
 Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
-    Adapters* const all = adapters();
-    if (all == nullptr) {
-        throw std::bad_alloc();
-    }
-    const std::lock_guard hold(all->mutex);
-    std::weak_ptr<Adapter>& known = all->by_device[&device];
+    auto& all = OfProcess<Adapters>::get();
+    const std::lock_guard hold(all.mutex);
+    std::weak_ptr<Adapter>& known = all.by_device[&device];
     std::shared_ptr<Adapter> adapter = known.lock();
     if (adapter == nullptr) {
         const char* const pcap = std::getenv("CAIRN_PCAP");

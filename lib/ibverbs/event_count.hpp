@@ -18,6 +18,11 @@ struct EventCount {
     void close() noexcept;
     // Makes the descriptor count them.
     void show() noexcept;
+    // An event came, and the descriptor counts it at once.
+    void show_one() noexcept {
+        ++not_shown;
+        show();
+    }
     // Takes back an event that nobody will find.
     void take_back() noexcept;
     // Waits for an event, unless the descriptor is non-blocking, and takes it. Returns false, with errno. A

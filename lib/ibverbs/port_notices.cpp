@@ -46,6 +46,11 @@ ibv_async_event describe_port_event(AsyncSource&, ibv_event_type type) noexcept 
     return event;
 }
 
+[[nodiscard]] PortWatch look(const net::IpAddress& address) {
+    const unsigned interface = port::interface_index(address);
+    return {address, interface, is_up(interface)};
+}
+
 // The last of a kind counts, and comes behind those of other kinds.
 void tell_context(Context& context, AsyncSource& source, ibv_event_type type) noexcept {
     source.describe = describe_port_event;
@@ -72,10 +77,7 @@ std::shared_ptr<PortNotices> PortNotices::of(const std::shared_ptr<Adapter>& ada
 
 // The socket is first: what happens after it is open is told.
 PortNotices::PortNotices(std::shared_ptr<Adapter> adapter, const net::IpAddress& address)
-    : adapter_(std::move(adapter)),
-      address_(address),
-      socket_(open_route_socket()),
-      watch_(address, port::interface_index(address), is_up(port::interface_index(address))) {
+    : adapter_(std::move(adapter)), address_(address), socket_(open_route_socket()), watch_(look(address)) {
     const std::lock_guard hold(adapter_->lock());
     adapter_->watch(this);
 }

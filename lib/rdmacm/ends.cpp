@@ -1,11 +1,12 @@
 #include "lib/rdmacm/ends.hpp"
 
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "lib/base/owned_fd.hpp"
 
 namespace cairn::rdmacm {
 
@@ -14,21 +15,9 @@ namespace {
 constexpr std::uint16_t kAnyPort = 4791;  // of a route no packet takes
 
 // A socket that sends nothing.
-class Probe {
-public:
-    explicit Probe(bool is_v6) noexcept : fd_(socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-    Probe(const Probe&) = delete;
-    Probe& operator=(const Probe&) = delete;
-    ~Probe() {
-        if (fd_ >= 0) {
-            close(fd_);
-        }
-    }
-    [[nodiscard]] int fd() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
+[[nodiscard]] OwnedFd open_probe(bool is_v6) noexcept {
+    return OwnedFd(socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
 
 [[nodiscard]] bool is_loopback(const net::IpAddress& address) noexcept {
     constexpr std::uint32_t kLoopbackNet = 127;
@@ -94,28 +83,28 @@ socklen_t write_end(const End& end, sockaddr_storage& out) noexcept {
 }
 
 std::optional<net::IpAddress> source_of_route(const End& to, int& reason) noexcept {
-    const Probe probe(to.is_v6);
+    const OwnedFd probe = open_probe(to.is_v6);
     End asked = to;
     asked.port = kAnyPort;
     sockaddr_storage address{};
     socklen_t bytes = write_end(asked, address);
-    if (probe.fd() < 0 || connect(probe.fd(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
+    if (!probe.is_open() || connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
         reason = errno;
         return std::nullopt;
     }
     bytes = sizeof(address);
-    getsockname(probe.fd(), reinterpret_cast<sockaddr*>(&address), &bytes);
+    getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
     const std::optional<End> source = end_of(reinterpret_cast<const sockaddr*>(&address));
     return source ? std::optional(source->address) : std::nullopt;
 }
 
 bool is_local(const End& end) noexcept {
-    const Probe probe(end.is_v6);
+    const OwnedFd probe = open_probe(end.is_v6);
     End any_port = end;
     any_port.port = 0;
     sockaddr_storage address{};
     const socklen_t bytes = write_end(any_port, address);
-    return probe.fd() >= 0 && ::bind(probe.fd(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
+    return probe.is_open() && ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
 }
 
 // mutants: rdmacm-choose-source

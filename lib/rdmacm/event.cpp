@@ -28,8 +28,7 @@ std::vector<std::unique_ptr<Event>> take_back(Channel& channel, const Which& whi
 
 void add(Channel& channel, std::unique_ptr<Event> event) {
     channel.waiting.push_back(std::move(event));
-    ++channel.count.not_shown;
-    channel.count.show();
+    channel.count.show_one();
 }
 
 }  // namespace
