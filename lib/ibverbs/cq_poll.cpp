@@ -32,6 +32,18 @@ void describe(const roce::Completion& from, Cq::NetworkType network_type, ibv_wc
     }
 }
 
+// Returns false if there is none. Needs the lock.
+// mutants: ibverbs-take-one
+[[nodiscard]] bool take_one(Cq& from, roce::Completion& one) noexcept {
+    if (from.queue.poll({&one, 1}) == 0) {
+        return false;
+    }
+    if (one.sends != nullptr) {
+        one.sends->give_back(one);
+    }
+    return true;
+}
+
 // An empty queue costs a turn, which may fill it.
 [[nodiscard]] bool has_some(Cq& cq, Adapter& adapter) noexcept {
     if (cq.queue.size() == 0) {
@@ -51,7 +63,7 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* completions) noexcept {
     }
     int count = 0;
     roce::Completion one;
-    while (count < most && from.queue.poll({&one, 1}) != 0) {
+    while (count < most && take_one(from, one)) {
         describe(one, from.network_type, completions[count++]);
     }
     return count;
@@ -65,7 +77,7 @@ Cq& cq_of(ibv_cq_ex* cq) noexcept {
 
 // Returns ENOENT if there is none. Needs the lock.
 int take_current(Cq& from) noexcept {
-    if (from.queue.poll({&from.current, 1}) == 0) {
+    if (!take_one(from, from.current)) {
         return ENOENT;
     }
     from.wr_id = from.current.wr_id;

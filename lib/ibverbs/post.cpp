@@ -86,12 +86,16 @@ struct Room {
 
 }  // namespace
 
+// mutants: ibverbs-post-one
 int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept {
     Room room;
     roce::SendRequest request;
     const int reason = translate(qp, from, room, request);
     if (reason != 0) {
         return reason;
+    }
+    if (free_slots(qp) == 0) {
+        return ENOMEM;
     }
     bytes += bytes_of(request);
     if (!qp.is_datagrams()) {

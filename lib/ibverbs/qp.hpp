@@ -44,9 +44,12 @@ inline void wake(Qp& qp, roce::Engine& engine) noexcept {
     }
 }
 
-// Returns how many requests its send queue takes. Needs the lock.
+// Returns how many requests its send queue takes. A slot is taken until the completion of its request, or of a later
+// one, was polled (IBTA vol. 1, 10.8.3): who posts until the queue is full does not overrun its completion queue. Needs
+// the lock.
 [[nodiscard]] inline std::uint32_t free_slots(const Qp& qp) noexcept {
-    return qp.is_datagrams() ? qp.datagrams->free_send_slots() : qp.connection->pair.requester().queue().free_slots();
+    return qp.is_datagrams() ? qp.datagrams->sends().free_slots()
+                             : qp.connection->pair.requester().queue().free_slots();
 }
 
 // Posts one request, which leaves with the next turn. Adds the bytes of its memory to `bytes`. Needs the lock. Returns

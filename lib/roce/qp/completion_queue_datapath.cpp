@@ -28,6 +28,8 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
     slot.invalidated = completion.invalidated;
     slot.source_qpn = completion.source_qpn;
     slot.srqn = completion.srqn;
+    slot.behind = completion.behind;
+    slot.sends = completion.sends;
     const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
     if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
         event_ = true;

@@ -87,7 +87,10 @@ public:
         fetch_lines<FetchTo::Write>(sges_in(slot), 1);
     }
     void pop() noexcept { ++head_; }
-    void clear() noexcept { head_ = tail_; }
+    void clear() noexcept { head_ = returned_ = tail_; }
+    // A completion was polled: the slots of its request, and of those before it, are the user's again (10.8.3).
+    // mutants: rc-send-queue-give-back
+    void give_back(const Completion& polled) noexcept { returned_ = polled.behind; }
 
     [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // the oldest
     [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // the position of the next request posted
@@ -95,7 +98,8 @@ public:
     // No request is begun and unfinished.
     [[nodiscard]] bool drained() const noexcept { return empty() || !at(head_).flags.started; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
-    [[nodiscard]] std::uint32_t free_slots() const noexcept { return slots_ - (tail_ - head_); }
+    // Returns how many requests the user may post who takes slots back by give_back() alone.
+    [[nodiscard]] std::uint32_t free_slots() const noexcept { return slots_ - (tail_ - returned_); }
     [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[slot_of(position)]; }
     [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[slot_of(position)]; }
     // The memory of a request that is not inline.
@@ -142,8 +146,9 @@ private:
     std::uint32_t mask_;
     std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
-    std::uint32_t base_ = 0;    // the position whose slot is the first of the ring
-    std::uint32_t colour_ = 0;  // see next_base()
+    std::uint32_t returned_ = 0;  // see give_back()
+    std::uint32_t base_ = 0;      // the position whose slot is the first of the ring
+    std::uint32_t colour_ = 0;    // see next_base()
     bool reuses_ = false;
     std::uint32_t room_sges_;  // of a slot
     std::vector<SendWqe> ring_;

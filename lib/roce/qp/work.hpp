@@ -85,6 +85,8 @@ enum class CompletionStatus : std::uint8_t {
     MemoryManagement,  // a window or key does not allow the operation (11.6.2)
 };
 
+class SendQueue;
+
 // Unless `status` is Success, only wr_id, status and qpn mean anything (11.4).
 struct Completion {
     std::uint64_t wr_id = 0;
@@ -100,6 +102,10 @@ struct Completion {
     Rkey invalidated{};
     Qpn source_qpn{};  // of a datagram
     Srqn srqn{};       // of a message through an XRC target: its receive queue, also if the message failed
+    // Of a send request: its queue, and the position behind it there. For users who take slots back when they poll; it
+    // means something until the queue pair goes to RESET or ends.
+    std::uint32_t behind = 0;
+    SendQueue* sends = nullptr;
 };
 
 }  // namespace cairn::roce

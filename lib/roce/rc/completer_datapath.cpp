@@ -164,6 +164,8 @@ bool Completer::complete_one(CompletionStatus status) noexcept {
     }
     const bool wanted = wqe.flags.signalled || status != CompletionStatus::Success;
     side_.queue.pop();
+    completion.behind = side_.queue.head();
+    completion.sends = &side_.queue;
     return !wanted || completions_.push(completion);
 }
 

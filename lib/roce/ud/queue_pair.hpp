@@ -59,8 +59,7 @@ public:
     Status attach(const net::IpAddress& group);
     bool detach(const net::IpAddress& group) noexcept;
 
-    // Returns how many requests the send queue takes before some complete.
-    [[nodiscard]] std::uint32_t free_send_slots() const noexcept { return sends_.free_slots(); }
+    [[nodiscard]] const SendQueue& sends() const noexcept { return sends_; }
     // Returns each event once.
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return core_.poll_event(); }
     void set_event_sink(EventSink* sink) noexcept { core_.set_event_sink(sink); }

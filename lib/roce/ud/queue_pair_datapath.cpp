@@ -130,6 +130,8 @@ void UdQueuePair::complete_head(CompletionStatus status) noexcept {
     const bool wanted = wqe.flags.signalled || status != CompletionStatus::Success;
     destination_of_head().path->unpin();
     sends_.pop();
+    completion.behind = sends_.head();
+    completion.sends = &sends_;
     if (wanted && !core_.resources().send_completions.push(completion)) {
         fail(QpEvent::CqOverrun);
     }

@@ -1,4 +1,6 @@
-// Completion and shared receive queues that change.
+// Completion and shared receive queues that change, and slots of send queues that come back.
+#include <poll.h>
+
 #include "tests/unit/ibverbs/verbs_rig.hpp"
 
 namespace cairn::ibverbs {
@@ -82,6 +84,105 @@ TEST_F(QueuesTest, ASharedReceiveQueueIsResized) {
     ASSERT_EQ(ibv_query_srq(srq, &now), 0);
     EXPECT_EQ(now.srq_limit, 7U);
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
+// A program that posts until its send queue is full, and polls then.
+class SendSlots : public QueuesTest {
+protected:
+    static constexpr int kSlots = 16;
+
+    void SetUp() override {
+        QueuesTest::SetUp();
+        channel_ = ibv_create_comp_channel(context);
+        sends_ = ibv_create_cq(context, kSlots, nullptr, channel_, 0);
+        region_ = ibv_reg_mr(pd, &word_, sizeof(word_), kAllAccess);
+        ibv_qp_init_attr wanted{};
+        wanted.send_cq = sends_;
+        wanted.recv_cq = cq;
+        wanted.cap = {kSlots, 1, 1, 1, 0};
+        wanted.qp_type = IBV_QPT_RC;
+        qp_ = ibv_create_qp(pd, &wanted);
+        peer_ = make_qp(pd);
+        ASSERT_TRUE(qp_ != nullptr && peer_ != nullptr && region_ != nullptr);
+        connect_both(qp_, peer_);
+    }
+    void TearDown() override {
+        EXPECT_EQ(ibv_destroy_qp(qp_), 0);
+        EXPECT_EQ(ibv_destroy_qp(peer_), 0);
+        EXPECT_EQ(ibv_dereg_mr(region_), 0);
+        EXPECT_EQ(ibv_destroy_cq(sends_), 0);
+        EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
+        QueuesTest::TearDown();
+    }
+    // Posts until the queue is full, and asks for a completion of the last request alone. Returns how many.
+    int fill(bool all_signalled) {
+        for (int posted = 0;; ++posted) {
+            ibv_sge piece{reinterpret_cast<std::uint64_t>(&word_), sizeof(word_), region_->lkey};
+            ibv_send_wr request{};
+            request.sg_list = &piece;
+            request.num_sge = 1;
+            request.opcode = IBV_WR_RDMA_WRITE;
+            request.send_flags = all_signalled || posted == kSlots - 1 ? IBV_SEND_SIGNALED : 0;
+            request.wr.rdma = {reinterpret_cast<std::uint64_t>(&word_), region_->rkey};
+            ibv_send_wr* refused = nullptr;
+            const int reason = ibv_post_send(qp_, &request, &refused);
+            if (reason != 0) {
+                EXPECT_EQ(reason, ENOMEM);
+                return posted;
+            }
+        }
+    }
+    // Waits until a completion is there, which nobody polls.
+    void await_completion() const {
+        pollfd readable{channel_->fd, POLLIN, 0};
+        ASSERT_EQ(::poll(&readable, 1, 20'000), 1);
+        ibv_cq* fired = nullptr;
+        void* of = nullptr;
+        ASSERT_EQ(ibv_get_cq_event(channel_, &fired, &of), 0);
+        ibv_ack_cq_events(fired, 1);
+    }
+
+    std::uint64_t word_ = 0;
+    ibv_comp_channel* channel_ = nullptr;
+    ibv_cq* sends_ = nullptr;
+    ibv_mr* region_ = nullptr;
+    ibv_qp* qp_ = nullptr;
+    ibv_qp* peer_ = nullptr;
+};
+
+TEST_F(SendSlots, AreTakenUntilACompletionIsPolled) {
+    ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
+    ASSERT_EQ(fill(false), kSlots);
+    ASSERT_NO_FATAL_FAILURE(await_completion());
+    EXPECT_EQ(fill(false), 0);  // all are executed, and nothing was polled
+    ibv_wc completion{};
+    ASSERT_EQ(ibv_poll_cq(sends_, 1, &completion), 1);
+    EXPECT_EQ(completion.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(fill(false), kSlots);  // those before the one that was signalled came back with it
+}
+
+TEST_F(SendSlots, ComeBackOneByOneSoThatNoCompletionIsLost) {
+    int posted = fill(true);
+    ASSERT_EQ(posted, kSlots);
+    for (int polled = 0; polled < 20 * kSlots; ++polled) {
+        ibv_wc completion{};
+        int found = 0;
+        while (found == 0) {
+            found = ibv_poll_cq(sends_, 1, &completion);
+        }
+        ASSERT_EQ(found, 1);  // else the completion queue is overrun
+        ASSERT_EQ(completion.status, IBV_WC_SUCCESS);
+        ASSERT_EQ(fill(true), 1);
+    }
+}
+
+TEST_F(SendSlots, AreFreeAfterAReset) {
+    ASSERT_EQ(fill(true), kSlots);
+    ibv_qp_attr to{};
+    to.qp_state = IBV_QPS_RESET;
+    ASSERT_EQ(ibv_modify_qp(qp_, &to, IBV_QP_STATE), 0);
+    connect(qp_, peer_->qp_num);
+    EXPECT_EQ(fill(true), kSlots);
 }
 
 TEST_F(QueuesTest, ALimitIsWithinTheQueue) {
