@@ -1,6 +1,5 @@
 #include "lib/ibverbs/event_count.hpp"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -30,11 +29,9 @@ void EventCount::take_back() noexcept {
         --not_shown;
         return;
     }
-    pollfd readable{fd, POLLIN, 0};  // else a reader has it, which will find no event and wait again
-    if (uncancelled::poll(&readable, 1, 0) == 1) {
-        std::uint64_t one = 0;
-        static_cast<void>(uncancelled::read(fd, &one, sizeof(one)));
-    }
+    // Else a reader has it, which will find no event and wait again.
+    std::uint64_t one = 0;
+    static_cast<void>(uncancelled::read_now(fd, &one, sizeof(one)));
 }
 
 bool EventCount::wait() {

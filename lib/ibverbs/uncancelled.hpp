@@ -2,8 +2,8 @@
 // Each does what the function of the same name does. Those of the port are in shared/system_calls.cpp.
 #pragma once
 
-#include <poll.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace cairn::ibverbs::uncancelled {
 inline ssize_t write(int fd, const void* bytes, std::size_t count) noexcept {
     return syscall(SYS_write, fd, bytes, count);
 }
-inline ssize_t read(int fd, void* bytes, std::size_t count) noexcept {
-    return syscall(SYS_read, fd, bytes, count);
-}
-inline int poll(pollfd* waiting, nfds_t count, int milliseconds) noexcept {
-    return static_cast<int>(syscall(SYS_poll, waiting, count, milliseconds));
+// Does not wait, whatever the descriptor's mode.
+inline ssize_t read_now(int fd, void* bytes, std::size_t count) noexcept {
+    const iovec room{bytes, count};
+    constexpr long kAtItsPosition = -1;
+    return syscall(SYS_preadv2, fd, &room, 1L, kAtItsPosition, kAtItsPosition, RWF_NOWAIT);
 }
 
 }  // namespace cairn::ibverbs::uncancelled
