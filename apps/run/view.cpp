@@ -19,7 +19,7 @@ namespace {
 // Addresses of 127.0.0.0/8 need not be an interface's own.
 std::string interface_of(const net::IpAddress& address) {
     std::array<char, IF_NAMESIZE> name{};
-    const unsigned index = port::interface_index(address);
+    const unsigned index = port::interface_index(address).value_or(0);
     return index != 0 && if_indextoname(index, name.data()) != nullptr ? name.data() : "lo";
 }
 

@@ -47,7 +47,7 @@ ibv_async_event describe_port_event(AsyncSource&, ibv_event_type type) noexcept 
 }
 
 [[nodiscard]] PortWatch look(const net::IpAddress& address) {
-    const unsigned interface = port::interface_index(address);
+    const unsigned interface = port::interface_index(address).value_or(0);
     return {address, interface, is_up(interface)};
 }
 
@@ -99,12 +99,15 @@ void PortNotices::remove(Context& context) noexcept {
 
 void PortNotices::on_readable() noexcept {
     std::array<std::uint8_t, 8192> room;
+    if (is_behind_) {
+        on_notices_lost();
+    }
     for (;;) {
         const ssize_t bytes = recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
         if (bytes > 0) {
             on_messages({room.data(), static_cast<std::size_t>(bytes)});
         } else if (bytes < 0 && errno == ENOBUFS) {
-            look_again();
+            on_notices_lost();
         } else {
             return;
         }
@@ -118,13 +121,16 @@ void PortNotices::on_messages(std::span<const std::uint8_t> bytes) noexcept {
     }
 }
 
-// Notices were lost.
-void PortNotices::look_again() noexcept {
+// If the kernel cannot be asked now, it is when the next notice comes.
+void PortNotices::on_notices_lost() noexcept {
     try {
-        const unsigned interface = port::interface_index(address_);
-        tell(watch_.set(interface, is_up(interface)));
-    } catch (...) {  // no memory: the next notice says more
-        return;
+        const std::optional<unsigned> interface = port::interface_index(address_);
+        is_behind_ = !interface.has_value();
+        if (interface) {
+            tell(watch_.set(*interface, is_up(*interface)));
+        }
+    } catch (...) {  // no memory
+        is_behind_ = true;
     }
 }
 

@@ -33,18 +33,20 @@ public:
     void on_readable() noexcept override;
     // What the socket brought.
     void on_messages(std::span<const std::uint8_t> bytes) noexcept;
+    // The kernel is asked what they said.
+    void on_notices_lost() noexcept;
     [[nodiscard]] bool is_active() const noexcept { return watch_.is_active(); }
     [[nodiscard]] bool has_address() const noexcept { return watch_.has_address(); }
 
 private:
     void tell(const PortWatch::News& news) noexcept;
-    void look_again() noexcept;
 
     std::shared_ptr<Adapter> adapter_;
     net::IpAddress address_;
     OwnedFd socket_;
     PortWatch watch_;
     std::vector<Context*> contexts_;
+    bool is_behind_ = false;  // notices were lost, and the kernel could not be asked
 };
 
 }  // namespace cairn::ibverbs

@@ -123,7 +123,7 @@ int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::uint32_t in
     entry.gid_index = index;
     entry.port_num = port;
     entry.gid_type = IBV_GID_TYPE_ROCE_V2;
-    entry.ndev_ifindex = cairn::port::interface_index(Context::of(context).of_device->config.address);
+    entry.ndev_ifindex = cairn::port::interface_index(Context::of(context).of_device->config.address).value_or(0);
     std::memcpy(out, &entry, std::min(bytes, sizeof(entry)));
     return 0;
 }

@@ -114,8 +114,14 @@ net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& por
     return net::IpAddress::from_v4(address.ss_family == AF_INET ? ntohl(v4.sin_addr.s_addr) : 0);
 }
 
-unsigned interface_index(const net::IpAddress& address) {
-    return if_nametoindex(interface_with(address).value_or("").c_str());
+std::optional<unsigned> interface_index(const net::IpAddress& address) {
+    errno = 0;
+    const std::optional<std::string> name = interface_with(address);
+    const unsigned index = name ? if_nametoindex(name->c_str()) : 0;
+    if (index != 0 || errno == 0 || errno == ENODEV) {
+        return index;
+    }
+    return std::nullopt;
 }
 
 std::vector<net::IpAddress> local_addresses() {
@@ -165,7 +171,7 @@ Result<UdpSocket> UdpSocket::open_group(const UdpSocketConfig& config, const net
         return made;
     }
     const int fd = made.value().fd_;
-    const unsigned interface = interface_index(config.local);
+    const unsigned interface = interface_index(config.local).value_or(0);
     sockaddr_storage address{};
     const socklen_t length = to_sockaddr(group, config.port, address);
     bool joined = false;
@@ -218,7 +224,7 @@ Result<UdpSocket> UdpSocket::open_bound(const UdpSocketConfig& config, Binding b
     made.know_link(config.local);
     made.set_options(config);
     if (!config.local.is_v4()) {  // IPv4 goes by the address that the socket is bound to
-        set_number(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface_index(config.local)));
+        set_number(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface_index(config.local).value_or(0)));
     }
     return opened;
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -78,8 +79,9 @@ private:
 // Returns the addresses of the interfaces of this machine that are up, in their order, without loopback and link-local
 // ones.
 [[nodiscard]] std::vector<net::IpAddress> local_addresses();
-// Returns the index of the interface that has the address; 0: none has.
-[[nodiscard]] unsigned interface_index(const net::IpAddress& address);
+// Returns the index of the interface that has the address; 0: none has; nullopt, with errno: this cannot be told now
+// (no descriptor is left).
+[[nodiscard]] std::optional<unsigned> interface_index(const net::IpAddress& address);
 
 // Returns the first address of this machine that is neither loopback nor link-local, IPv4 preferred; 127.0.0.1 if there
 // is none.

@@ -1,6 +1,7 @@
 // Events of the port, as programs are told of them. The kernel's messages are brought by hand.
 #include <net/if.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include "lib/ibverbs/objects.hpp"
 #include "lib/port/udp_socket.hpp"
@@ -20,7 +21,7 @@ protected:
     }
     const net::IpAddress& address() const { return Context::of(context).of_device->config.address; }
     void bring_link(unsigned flags) const {
-        bring(link_message(RTM_NEWLINK, static_cast<int>(port::interface_index(address())), flags));
+        bring(link_message(RTM_NEWLINK, static_cast<int>(port::interface_index(address()).value_or(0)), flags));
     }
     static ibv_event_type next(ibv_context* of) {
         ibv_async_event event{};
@@ -57,8 +58,27 @@ TEST_F(PortEventsTest, AllContextsHearOfALinkThatGoesDown) {
     EXPECT_EQ(state(), IBV_PORT_ACTIVE);
 }
 
+// The kernel cannot be asked how the port is.
+TEST_F(PortEventsTest, WithoutADescriptorThePortStaysAsItIs) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{0, before.rlim_max};
+    Context& of = Context::of(context);
+    {
+        const std::lock_guard hold(of.adapter->lock());
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+        EXPECT_EQ(port::interface_index(address()), std::nullopt);
+        of.port->on_notices_lost();
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+        EXPECT_EQ(port::interface_index(address()), if_nametoindex("lo"));
+        of.adapter->settle();
+    }
+    EXPECT_EQ(state(), IBV_PORT_ACTIVE);
+    EXPECT_FALSE(any(context));
+}
+
 TEST_F(PortEventsTest, TheLastEventIsTheState) {
-    const int interface = static_cast<int>(port::interface_index(address()));
+    const int interface = static_cast<int>(port::interface_index(address()).value_or(0));
     std::vector<std::uint8_t> at_once;
     for (const unsigned flags : {0U, unsigned{IFF_UP | IFF_RUNNING}, 0U}) {
         append(at_once, link_message(RTM_NEWLINK, interface, flags));
@@ -76,7 +96,7 @@ TEST_F(PortEventsTest, TheLastEventIsTheState) {
 }
 
 TEST_F(PortEventsTest, AnAddressThatGoesIsAChangeOfTheTable) {
-    const unsigned interface = port::interface_index(address());
+    const unsigned interface = port::interface_index(address()).value_or(0);
     bring(address_message(RTM_DELADDR, interface, address()));
     EXPECT_EQ(next(context), IBV_EVENT_GID_CHANGE);
     EXPECT_EQ(next(context), IBV_EVENT_PORT_ERR);
