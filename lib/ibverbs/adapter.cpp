@@ -177,14 +177,11 @@ void Adapter::poll_turn() noexcept {
     }
     posts_.on_poll(now);
     const bool found = worker_->take_in(now);
-    if (found && !bounded) {
-        flush(now);
+    if (!bounded) {
+        flush(now);  // the helper sleeps, and this look has told the port that nobody does
     } else if (holds && !found) {
         give_out(now);
         port_->wait(Duration{}, -1);
-    } else if (!bounded && worker_->next_deadline() < sleeps_until_) [[unlikely]] {
-        sleeps_until_ = now;
-        wake_helper();  // as flush() does
     }
     events_.show_all();
     if (wakes_helper) [[unlikely]] {
@@ -212,7 +209,7 @@ void Adapter::settle() noexcept {
 }
 
 void Adapter::on_armed() noexcept {
-    if (armed_++ == 0 && is_parked() && !lease_.was_lately(now())) {
+    if (armed_++ == 0 && policy_.is_parked() && !lease_.was_lately(now())) {
         wake_helper();
     }
 }

@@ -88,6 +88,7 @@ private:
     };
     void run_helper() noexcept;
     [[nodiscard]] Rest take_helper_turn(bool woken) noexcept;
+    [[nodiscard]] Rest rest_beside_lease(Instant now, Instant last_call) noexcept;
     [[nodiscard]] bool guard_turns(Instant now, bool& holds) noexcept;
     void flush(Instant now) noexcept;
     void give_out(Instant now) noexcept;
@@ -99,7 +100,6 @@ private:
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
     [[nodiscard]] Instant guard_for_event(Instant& tired_at) noexcept;
     void give_back_lease() noexcept;
-    [[nodiscard]] bool is_parked() const noexcept { return policy_.mode() == HelperPolicy::Mode::Park; }
     // It sends what callers leave.
     [[nodiscard]] bool helper_comes_soon(Instant now) const noexcept {
         return sleeps_until_ <= now + HelperPolicy::kNap;

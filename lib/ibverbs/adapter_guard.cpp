@@ -79,15 +79,27 @@ void Adapter::watch(Watched* watched) noexcept {
     wake_helper();
 }
 
+// A thread that waits for an event sleeps on the socket. It does not know what others post meanwhile, and may sleep
+// longer than that can wait.
+Adapter::Rest Adapter::rest_beside_lease(Instant now, Instant last_call) noexcept {
+    (void)policy_.decide(now, now, false);
+    if (posts_.any_waiting() || owes(engine().owed()) || worker_->next_deadline() <= now) {
+        bool holds = false;
+        (void)guard_turns(now, holds);
+        flush(now);
+    }
+    const Instant until = now - last_call < kActive ? now + HelperPolicy::kNap : lease_.until();
+    return {std::min(until, std::max(worker_->next_deadline(), now)), false};
+}
+
 // Needs the lock. `woken`: by the socket.
 Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
     const Instant last = last_call_;
     const Instant begin = this->now();
     if (lease_.is_held(begin)) {
-        (void)policy_.decide(begin, begin, false);
-        return {begin - last < kActive ? begin + HelperPolicy::kNap : lease_.until(), false};
+        return rest_beside_lease(begin, last);
     }
-    const bool parked = is_parked();
+    const bool parked = policy_.is_parked();
     const bool callers_poll = parked && begin - last < HelperPolicy::kPolls;
     bool holds = false;
     const bool found = !callers_poll && guard_turns(begin, holds);
@@ -172,7 +184,7 @@ void Adapter::run_helper() noexcept {
             sleeps_until_ = rest.due;
         } else {
             // Somebody is at it: no reason to guard now.
-            rest.due = read_monotonic() + (is_parked() ? HelperPolicy::kNap : kBusy);
+            rest.due = read_monotonic() + (policy_.is_parked() ? HelperPolicy::kNap : kBusy);
         }
         woken = sleep_until(rest);
     }

@@ -74,6 +74,7 @@ public:
     }
     // May be read by any thread; all else needs a lock.
     [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool is_parked() const noexcept { return mode() == Mode::Park; }
 
 private:
     std::atomic<Mode> mode_{Mode::Guard};
