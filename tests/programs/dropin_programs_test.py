@@ -42,13 +42,16 @@ PINGPONGS = (
     ('ibv_srq_pingpong', '-g 1', ('-c -e -n 300 -q 16',), (*each_way(('-c', '-e')), '-c -q 1 -r 1 -n 100')),
     ('ibv_xsrq_pingpong', '-g 1', (), tuple(each_way(('-e',)))),
 )
+# perftest 4.5 polls 16 completions for each event, and then waits for the next event even if there are more: its race,
+# which a later version mends. So no more are outstanding where it waits for events.
+FEW = '-t 2'
 EACH_TRANSPORT = ('-n 100 -c RC', '-n 100 -c UC', '-n 100 -c XRC')
 SENDS = (*EACH_TRANSPORT, '-n 100 -c UD', '-n 100 -e -c UD', '-n 100 -e -c XRC', '-n 100 -e', '-n 100 --use-srq',
          '-n 100 --use_old_post_send', '-n 100 -s 64 -I 64', '-n 100 -m 256', '-D 1', '-n 5 -a')
 BOTH_WAYS = ('-n 100 -b', '-n 100 -b -e', '-n 100 -b -c XRC', '-n 100 -q 8', '-n 100 -q 8 -c XRC',
              '-n 100 -b -q 8 -l 4')
 BENCHMARKS = (
-    ('ib_send_bw', '-F', ('-n 100 -b -q 8 -e', '-n 100 -c XRC', '-n 100 -q 8 --use-srq'),
+    ('ib_send_bw', '-F', (f'-n 100 -b -q 8 -e {FEW}', '-n 100 -c XRC', '-n 100 -q 8 --use-srq'),
      (*SENDS, *BOTH_WAYS, '-n 100 -b -c UC', '-n 100 -b -c UD', '-n 100 -q 8 -c UD', '-n 100 -l 10', '-n 100 -r 20',
       '-n 100 -s 512 -I 512')),
     ('ib_send_lat', '-F', ('-n 100 -s 64 -I 64 -c UD',), SENDS),
