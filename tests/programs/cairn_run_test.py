@@ -3,6 +3,7 @@
 
     cairn_run_test.py CAIRN_RUN LIBIBVERBS SHIM
 """
+import contextlib
 import glob
 import os
 import re
@@ -13,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -406,6 +408,34 @@ class Telling(CairnRun):
                 self.assertNotIn('ibv_asyncwatch', other)
         gone = self.run_it('--stat', str(program.pid))
         self.assertEqual((gone.returncode, gone.stdout), (1, f'process {program.pid} does not use the library\n'))
+
+    def test_programs_that_do_not_answer_or_say_too_much(self):
+        """Whoever runs as this user may pretend to be a program of the library."""
+        def pretend(name):
+            listener = socket.socket(socket.AF_UNIX)
+            self.addCleanup(listener.close)
+            listener.bind(f'\0cairn-stat.{os.getpid()}.{name}')
+            listener.listen(1)
+            listener.settimeout(SECONDS)
+            return listener
+
+        def flood(listener):
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.settimeout(SECONDS)
+                for _ in range(8 << 10):
+                    connection.sendall(b'loud\x1b[2J\n' * 100)
+
+        for number in range(20):
+            pretend(f'silent{number}')
+        talker = threading.Thread(target=flood, args=(pretend('loud'),))
+        talker.start()
+        shown = self.run_it('--stat', str(os.getpid())).stdout
+        talker.join()
+        self.assertEqual(shown.count(f'{os.getpid()} does not answer\n'), 20)
+        self.assertIn(f'{os.getpid()} loud?[2J\nloud', shown)
+        self.assertNotIn('\x1b', shown)
+        self.assertLess(len(shown), 2 << 20)
 
     def test_they_stand_alone(self):
         self.assertIn('stand alone', self.refused('--info', 'true'))
