@@ -76,6 +76,17 @@ void Services::forget(Slot program) {
     }
 }
 
+std::optional<bool> Services::shares(Slot program, wire::ServiceId service) const {
+    if (const auto found = holders_.find(service); found != holders_.end()) {
+        for (const Holder& each : found->second) {
+            if (each.program == program) {
+                return each.shares;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<Slot> Services::holder(wire::ServiceId service) const {
     const auto found = holders_.find(service);
     return found == holders_.end() ? std::nullopt : std::optional(found->second.front().program);

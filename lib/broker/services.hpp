@@ -21,6 +21,8 @@ public:
     void release(Slot program, wire::ServiceId service);
     // The program has ended.
     void forget(Slot program);
+    // Returns whether the program shares the service. Nothing: it has not got it.
+    [[nodiscard]] std::optional<bool> shares(Slot program, wire::ServiceId service) const;
     // Returns who gets the service's requests.
     [[nodiscard]] std::optional<Slot> holder(wire::ServiceId service) const;
     [[nodiscard]] std::size_t size() const noexcept { return holders_.size(); }

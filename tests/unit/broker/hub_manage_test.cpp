@@ -82,6 +82,28 @@ TEST_F(HubManageTest, ARequestGoesToWhoHasItsService) {
     EXPECT_TRUE(claims(2, kService));
 }
 
+TEST_F(HubManageTest, AServiceWhoseGrantCannotBeSaidIsNobodys) {
+    join(1);
+    join(2);
+    full = true;
+    say(1, Claim{1, kService, false, false});
+    EXPECT_EQ(count(Counter::NoRoom), 1U);
+    full = false;
+    EXPECT_EQ(hub.programs().services().holder(kService), std::nullopt);
+    EXPECT_TRUE(claims(2, kService));
+}
+
+TEST_F(HubManageTest, WhoIsNotToldOfAChangeHasItsServiceAsBefore) {
+    join(1);
+    join(2);
+    EXPECT_TRUE(claims(1, kService, true));
+    full = true;
+    say(1, Claim{100, kService, false, false});
+    full = false;
+    EXPECT_EQ(hub.programs().services().holder(kService), Slot{1});
+    EXPECT_TRUE(claims(2, kService, true));
+}
+
 TEST_F(HubManageTest, ARequestForAServiceOfNobodyGoesToWhoRefusesIt) {
     join(1);
     join(2);
