@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -21,11 +22,24 @@ namespace cairn::broker {
 namespace {
 
 constexpr Duration kPause = milliseconds(2);
+constexpr Duration kPauseBehindStart = milliseconds(50);
+constexpr int kStarts = 3;
+constexpr int kStartsToComeBack = 1;  // who comes back in vain looks again later
 
-void pause() noexcept {
-    const timespec span{0, kPause.ns};
-    nanosleep(&span, nullptr);
+void pause(Duration span) noexcept {
+    const timespec wanted{span.ns / 1'000'000'000, span.ns % 1'000'000'000};
+    nanosleep(&wanted, nullptr);
 }
+
+NoBroker ends_again_and_again() {
+    return {"the broker ends again and again"};
+}
+
+// What may be started still.
+struct Starts {
+    int left;
+    Duration pause = kPause;  // behind an attempt in vain; it doubles with each start
+};
 
 // Of this process, which lets the broker see its end whoever else holds the connection.
 OwnedFd own_process() noexcept {
@@ -35,9 +49,13 @@ OwnedFd own_process() noexcept {
 using Outcome = std::optional<Meeting>;  // nothing: to be tried again
 
 // Nothing: somebody listens now, or is about to.
-std::optional<NoBroker> start(const MeetingConfig& config) {
+// mutants: broker-meeting-start
+std::optional<NoBroker> start(const MeetingConfig& config, Starts& starts) {
     if (config.program.empty()) {
         return NoBroker{"there is no broker, and none is to be started"};
+    }
+    if (starts.left == 0) {
+        return ends_again_and_again();
     }
     const OwnedFd listener = listen_at(config.place);
     if (!listener.is_open()) {
@@ -46,6 +64,8 @@ std::optional<NoBroker> start(const MeetingConfig& config) {
         }
         return NoBroker{fmt::format("cannot make a unix socket: {}", std::strerror(errno))};
     }
+    --starts.left;
+    starts.pause = std::max(starts.pause * 2, kPauseBehindStart);
     const Status started = start_program(config.program, config.place, listener);
     return started.ok() ? std::nullopt : std::optional(NoBroker{started.error().text()});
 }
@@ -93,13 +113,13 @@ Outcome hear_answer(OwnedFd connection) {
 
 using Ask = std::function<bool(int connection)>;
 
-Outcome try_to_meet(const MeetingConfig& config, const Ask& ask) {
+Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts) {
     OwnedFd connection = connect_to(config.place, config.patience);
     if (!connection.is_open()) {
         if (errno != ECONNREFUSED) {
             return NoBroker{fmt::format("cannot reach the broker: {}", std::strerror(errno))};
         }
-        const std::optional<NoBroker> failed = start(config);
+        const std::optional<NoBroker> failed = start(config, starts);
         return failed ? Outcome(*failed) : std::nullopt;
     }
     if (peer_of(connection.get()).uid != geteuid()) {
@@ -109,18 +129,20 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask) {
 }
 
 // A broker may end between the connection and the answer, as may a process that was about to start one.
-Meeting meet(const MeetingConfig& config, const Ask& ask) {
+// One that was just started is asked at once.
+Meeting meet(const MeetingConfig& config, Starts starts, const Ask& ask) {
     const Instant until = read_monotonic() + config.patience;
     for (bool first = true; first || read_monotonic() < until; first = false) {
-        Outcome outcome = try_to_meet(config, ask);
+        const int left = starts.left;
+        Outcome outcome = try_to_meet(config, ask, starts);
         if (outcome) {
             return std::move(*outcome);
         }
-        if (!first) {
-            pause();
+        if (!first && starts.left == left) {
+            pause(starts.pause);
         }
     }
-    return NoBroker{"the broker ends again and again"};
+    return ends_again_and_again();
 }
 
 std::string name_of(const Peer& peer) {
@@ -137,14 +159,15 @@ Meeting ask_for_slot(const MeetingConfig& config) {
     const OwnedFd process = own_process();
     const int fd = process.get();
     const std::span<const int> with = process.is_open() ? std::span(&fd, 1) : std::span<const int>();
-    return meet(config, [with](int connection) { return send_message(connection, Join{}, with, true); });
+    return meet(config, {kStarts}, [with](int connection) { return send_message(connection, Join{}, with, true); });
 }
 
+// mutants: broker-meeting-come-back
 Meeting come_back(const MeetingConfig& config, Slot slot, std::span<const int> sockets) {
     const OwnedFd process = own_process();
     const int fd = process.get();
     const std::span<const int> with = process.is_open() ? std::span(&fd, 1) : std::span<const int>();
-    return meet(config, [&](int connection) {
+    return meet(config, {kStartsToComeBack}, [&](int connection) {
         const Rejoin said{slot, static_cast<std::uint16_t>(sockets.size())};
         return send_message(connection, said, with, true) && send_sockets(connection, sockets, true);
     });

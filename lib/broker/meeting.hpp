@@ -27,9 +27,9 @@ struct MeetingConfig {
     Duration patience{};
 };
 
-// Asks for a slot.
+// Asks for a slot. Starts a program that ends at once a few times at most, with a pause between.
 [[nodiscard]] Meeting ask_for_slot(const MeetingConfig& config);
-// Comes back to a slot, with copies of the address's sockets. The Welcome has none.
+// Comes back to a slot, with copies of the address's sockets. The Welcome has none. Starts the program once at most.
 [[nodiscard]] Meeting come_back(const MeetingConfig& config, Slot slot, std::span<const int> sockets);
 
 // Returns whom the address belongs to, for the operator: the listener's user and process.

@@ -2,11 +2,15 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "lib/broker/meeting.hpp"
 #include "tests/unit/broker/running_broker.hpp"
@@ -73,6 +77,28 @@ TEST_F(ServerLimitsTest, SilentAndSenselessConnectionsGiveWay) {
         return recv(fd.get(), &octet, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
     };
     EXPECT_TRUE(comes([&] { return std::all_of(silent.begin(), silent.end(), hung_up); }));
+}
+
+// What it starts lives as long as it takes to note that.
+TEST_F(ServerLimitsTest, ABrokerThatEndsAtOnceIsStartedAFewTimes) {
+    const std::string name = testing::TempDir() + "cairn-broker-" + std::to_string(getpid());
+    const std::string notes = name + ".notes";
+    std::ofstream(name) << "#!/bin/sh\necho started >>" << notes << "\n";
+    ASSERT_EQ(chmod(name.c_str(), 0700), 0);
+    const auto starts = [&notes] {
+        std::ifstream read(notes);
+        return std::count(std::istreambuf_iterator<char>(read), {}, '\n');
+    };
+    const Meeting met = ask_for_slot({place, name, seconds(20)});
+    ASSERT_TRUE(std::holds_alternative<NoBroker>(met));
+    EXPECT_NE(std::get<NoBroker>(met).why.find("again and again"), std::string::npos);
+    EXPECT_EQ(starts(), 3);
+    const OwnedFd socket(dup(0));
+    const Meeting back = come_back({place, name, seconds(20)}, Slot{1}, std::array<int, 2>{socket.get(), socket.get()});
+    EXPECT_TRUE(std::holds_alternative<NoBroker>(back));
+    EXPECT_EQ(starts(), 4);
+    unlink(name.c_str());
+    unlink(notes.c_str());
 }
 
 // This process's descriptors are the broker's, too.
