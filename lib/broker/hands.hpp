@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/base/time.hpp"
 #include "lib/broker/messages.hpp"
 
 namespace cairn::broker {
@@ -21,6 +22,8 @@ public:
     };
 
     virtual ~Hands() = default;
+    // The time now. What the other functions do may take long.
+    [[nodiscard]] virtual Instant read_clock() = 0;
     // Opens the first socket of the address. Taken: somebody else has the port.
     [[nodiscard]] virtual Opening open() = 0;
     // Opens one more, which the kernel steers to by its number: the next slot.

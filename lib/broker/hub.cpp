@@ -41,9 +41,12 @@ void Hub::on_timeout(Instant now) {
         const ClientId id = each->first;
         Client& client = each->second;
         ++each;  // the client may go
+        if (client.state == Client::State::Member || now < client.due) {
+            continue;
+        }
         if (client.state == Client::State::Waiting) {
             lend(id, client, now);
-        } else if (client.state != Client::State::Member && now >= client.due) {
+        } else {
             counters_.count(Counter::Silent);
             end(id, now);
         }
@@ -106,6 +109,7 @@ void Hub::rejoin(ClientId id, Client& client, Instant now) {
         return;
     }
     slots_.grow(std::max(had, *has), Slots::State::Unknown);
+    hidden_until_ = now;
     if (had == 0) {
         programs_.expect_old_claims(now + config_.patience);
     }
@@ -136,7 +140,7 @@ void Hub::lend(ClientId id, Client& client, Instant now) {
             if (now >= client.patient_until) {
                 return refuse(id, outcome == Lending::NoAnswer ? Refusal::NoAnswer : Refusal::PortTaken, now);
             }
-            client.due = now + config_.again;
+            client.due = std::max(now + config_.again, hidden_until_);
     }
 }
 
@@ -167,22 +171,31 @@ Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
     std::optional<Slot> found = slots_.lend(now - config_.rest);
     Lending failed = Lending::Full;
     if (!found && slots_.sockets() < config_.sockets) {
-        switch (hands_.grow()) {
-            case Hands::Growth::Grown:
-                slots_.grow(static_cast<std::uint16_t>(slots_.sockets() + 1), Slots::State::Free);
-                break;
-            case Hands::Growth::Hidden:
-                counters_.count(Counter::Hidden);
-                failed = Lending::NoAnswer;
-                break;
-            case Hands::Growth::Refused:
-                failed = Lending::NoResources;
-                break;
-        }
+        failed = grow(now);
     }
     found = found ? found : slots_.lend(now);  // a new one has been free for ever
     slot = found.value_or(Slot{});
     return found ? Lending::Done : failed;
+}
+
+// To find out about hidden sockets takes long. So all that wait share what one of them found.
+// mutants: broker-hub-grow
+Hub::Lending Hub::grow(Instant now) {
+    if (now < hidden_until_) {
+        return Lending::NoAnswer;
+    }
+    switch (hands_.grow()) {
+        case Hands::Growth::Grown:
+            slots_.grow(static_cast<std::uint16_t>(slots_.sockets() + 1), Slots::State::Free);
+            return Lending::Done;
+        case Hands::Growth::Hidden:
+            counters_.count(Counter::Hidden);
+            hidden_until_ = hands_.read_clock() + config_.again;
+            return Lending::NoAnswer;
+        case Hands::Growth::Refused:
+            break;
+    }
+    return Lending::NoResources;
 }
 
 void Hub::refuse(ClientId id, Refusal why, Instant now) {

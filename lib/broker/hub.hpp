@@ -1,6 +1,7 @@
 // Hub: what the broker of an address knows and decides. It uses no I/O, clock or chance.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -89,6 +90,7 @@ private:
     void lend(ClientId id, Client& client, Instant now);
     [[nodiscard]] Lending try_lend(ClientId id, Client& client, Instant now);
     [[nodiscard]] Lending take_slot(Slot& slot, Instant now);
+    [[nodiscard]] Lending grow(Instant now);
     void rejoin(ClientId id, Client& client, Instant now);
     void refuse(ClientId id, Refusal why, Instant now);
     void end_garbage(ClientId id, Instant now);
@@ -102,6 +104,7 @@ private:
     Clients clients_;
     Programs programs_;
     Instant idle_since_;
+    Instant hidden_until_{std::numeric_limits<std::int64_t>::min()};  // sockets that nobody speaks for are there
 };
 
 }  // namespace cairn::broker

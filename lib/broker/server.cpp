@@ -224,6 +224,10 @@ void Server::close_ended() {
     }
 }
 
+Instant Server::read_clock() {
+    return read_monotonic();
+}
+
 Hands::Opening Server::open() {
     if (!group_.open()) {
         return Opening::Taken;

@@ -51,6 +51,7 @@ private:
     void forget(Connection& connection) noexcept;
     void close_ended();
 
+    Instant read_clock() override;
     Opening open() override;
     Growth grow() override;
     std::optional<std::uint16_t> adopt(ClientId client) override;

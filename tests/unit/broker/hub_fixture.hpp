@@ -16,8 +16,14 @@ namespace cairn::broker {
 
 class HubTest : public testing::Test, protected Hands {
 protected:
-    Opening open() override { return taken ? Opening::Taken : (++sockets, Opening::Open); }
+    Instant read_clock() override { return now; }
+    Opening open() override {
+        ++openings;
+        return taken ? Opening::Taken : (++sockets, Opening::Open);
+    }
     Growth grow() override {
+        ++growths;
+        now = now + probing;
         if (growth == Growth::Grown) {
             ++sockets;
         }
@@ -78,6 +84,9 @@ protected:
     bool taken = false;
     bool full = false;
     Growth growth = Growth::Grown;
+    Duration probing{};  // how long it takes to grow
+    int openings = 0;
+    int growths = 0;
     std::optional<std::uint16_t> brought{};
     std::uint16_t sockets = 0;
     std::vector<unsigned> drained;

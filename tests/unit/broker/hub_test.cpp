@@ -88,6 +88,45 @@ TEST_F(HubTest, WhoWaitsInVainIsTold) {
     EXPECT_EQ(ended, (std::vector<std::uint64_t>{1}));
 }
 
+TEST_F(HubTest, WhoWaitsIsLookedAtWhenItIsDue) {
+    taken = true;
+    join(1);
+    pass(config.again / 2);
+    join(2);
+    EXPECT_EQ(openings, 2);
+    pass(config.again / 2);
+    EXPECT_EQ(openings, 3);
+    pass(config.again / 2);
+    EXPECT_EQ(openings, 4);
+}
+
+// To look for them takes long, and others are served meanwhile.
+TEST_F(HubTest, HiddenSocketsAreLookedForOnceForAllThatWait) {
+    brought = 2;
+    connect(1);
+    say(1, Rejoin{Slot{1}, 2});
+    say(1, Sockets{2});
+    growth = Growth::Hidden;
+    probing = milliseconds(100);
+    for (const std::uint64_t id : {2U, 3U, 4U}) {
+        join(id);
+    }
+    EXPECT_EQ(growths, 1);
+    EXPECT_EQ(hub.next_deadline(), now + config.again);
+    pass(config.again);
+    EXPECT_EQ(growths, 2);
+    EXPECT_EQ(hub.next_deadline(), now + config.again);
+    EXPECT_TRUE(refusals.empty());
+    brought = 3;  // the program that had one comes back
+    growth = Growth::Grown;
+    connect(5);
+    say(5, Rejoin{Slot{2}, 3});
+    say(5, Sockets{3});
+    EXPECT_EQ(join(6), 3U);
+    pass(config.again);
+    EXPECT_EQ(lendings.size(), 6U);
+}
+
 TEST_F(HubTest, SocketsThatNobodySpeaksForAreNotLentBehind) {
     brought = 2;
     connect(1);
@@ -100,6 +139,7 @@ TEST_F(HubTest, SocketsThatNobodySpeaksForAreNotLentBehind) {
     pass(config.patience);
     EXPECT_EQ(refusals.back(), (std::pair<std::uint64_t, Refusal>{2, Refusal::NoAnswer}));
     growth = Growth::Grown;
+    pass(config.again);
     EXPECT_EQ(join(3), 2U);
 }
 

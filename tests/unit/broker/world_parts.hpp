@@ -30,6 +30,7 @@ class World;
 class Broker final : public Hands {
 public:
     Broker(World& of, Process is) : world(of), process(is) {}
+    Instant read_clock() override;
     Opening open() override;
     Growth grow() override;
     std::optional<std::uint16_t> adopt(ClientId client) override;

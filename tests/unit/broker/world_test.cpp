@@ -220,6 +220,10 @@ private:
     }
 };
 
+Instant Broker::read_clock() {
+    return world.now;
+}
+
 Hands::Opening Broker::open() {
     if (world.kernel.is_taken()) {
         return Opening::Taken;
