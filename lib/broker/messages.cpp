@@ -46,8 +46,8 @@ struct RawStray {
 struct RawClaim {
     Be32 ask;
     Be64 service;
-    std::uint8_t first;   // of a Claim whether it shares, of a Claimed whether it is granted
-    std::uint8_t second;  // of a Claim whether any port will do
+    std::uint8_t flag;  // of a Claim whether it shares, of a Claimed whether it is granted
+    std::uint8_t zero;
 };
 struct RawService {
     Be64 service;
@@ -124,27 +124,16 @@ std::optional<Message> parse_stray(Bytes body) noexcept {
 }
 
 // mutants: broker-parse-claim
+template <class Said>
 std::optional<Message> parse_claim(Bytes body) noexcept {
     if (!is_exactly<RawClaim>(body)) {
         return std::nullopt;
     }
     const auto raw = read_raw<RawClaim>(body.data());
-    if (raw.first > 1 || raw.second > 1) {
+    if (raw.flag > 1 || raw.zero != 0) {
         return std::nullopt;
     }
-    return Claim{raw.ask.get(), wire::ServiceId{raw.service.get()}, raw.first != 0, raw.second != 0};
-}
-
-// mutants: broker-parse-claimed
-std::optional<Message> parse_claimed(Bytes body) noexcept {
-    if (!is_exactly<RawClaim>(body)) {
-        return std::nullopt;
-    }
-    const auto raw = read_raw<RawClaim>(body.data());
-    if (raw.first > 1 || raw.second != 0) {
-        return std::nullopt;
-    }
-    return Claimed{raw.ask.get(), wire::ServiceId{raw.service.get()}, raw.first != 0};
+    return Said{raw.ask.get(), wire::ServiceId{raw.service.get()}, raw.flag != 0};
 }
 
 std::optional<Message> parse_release(Bytes body) noexcept {
@@ -172,8 +161,8 @@ std::optional<Message> parse_revoke(Bytes body) noexcept {
 using Parser = std::optional<Message> (*)(Bytes) noexcept;
 // In the order of the variant.
 constexpr std::array<Parser, std::variant_size_v<Message>> kParsers{
-    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>,  parse_slot<Lent>, parse_sockets,
-    parse_refused,       parse_stray,        parse_nothing<Manage>, parse_claim,      parse_claimed,
+    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>,  parse_slot<Lent>,   parse_sockets,
+    parse_refused,       parse_stray,        parse_nothing<Manage>, parse_claim<Claim>, parse_claim<Claimed>,
     parse_release,       parse_will,         parse_revoke};
 
 class Writer {
@@ -199,17 +188,14 @@ private:
 struct PutBody {
     Writer& out;
 
+    void put_claim(std::uint32_t ask, wire::ServiceId service, bool flag) const noexcept {
+        out.put(RawClaim{Be32{ask}, Be64{service.value}, flag ? std::uint8_t{1} : std::uint8_t{0}, 0});
+    }
     void operator()(const Join&) const noexcept {}
     void operator()(const Leave&) const noexcept {}
     void operator()(const Manage&) const noexcept {}
-    void operator()(const Claim& said) const noexcept {
-        out.put(RawClaim{Be32{said.ask}, Be64{said.service.value}, said.shares ? std::uint8_t{1} : std::uint8_t{0},
-                         said.any ? std::uint8_t{1} : std::uint8_t{0}});
-    }
-    void operator()(const Claimed& said) const noexcept {
-        out.put(
-            RawClaim{Be32{said.ask}, Be64{said.service.value}, said.granted ? std::uint8_t{1} : std::uint8_t{0}, 0});
-    }
+    void operator()(const Claim& said) const noexcept { put_claim(said.ask, said.service, said.shares); }
+    void operator()(const Claimed& said) const noexcept { put_claim(said.ask, said.service, said.granted); }
     void operator()(const Release& said) const noexcept { out.put(RawService{Be64{said.service.value}}); }
     void operator()(const Will& said) const noexcept {
         out.put(RawWill{Be32{said.name}, said.remote.octets(), said.mad});

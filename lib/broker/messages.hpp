@@ -85,7 +85,6 @@ struct Claim {
     std::uint32_t ask = 0;  // names the answer; 0: none is wanted
     wire::ServiceId service{};
     bool shares = false;
-    bool any = false;  // any port that is free: the service's low 16 bits are where to begin
 
     friend bool operator==(const Claim&, const Claim&) noexcept = default;
 };

@@ -60,19 +60,18 @@ void Programs::answer_postponed(Instant now) {
 // mutants: broker-programs-answer
 void Programs::answer(Slot to, const Claim& said) {
     const std::optional<bool> before = services_.shares(to, said.service);
-    const std::optional<wire::ServiceId> has = services_.claim(to, said);
+    const bool has = services_.claim(to, said);
     if (!has) {
         counters_.count(Counter::ServiceTaken);
     }
-    const Claimed answer{said.ask, has.value_or(said.service), has.has_value()};
-    if (said.ask == 0 || hands_.send(members_.at(to).client, answer)) {
+    if (said.ask == 0 || hands_.send(members_.at(to).client, Claimed{said.ask, said.service, has})) {
         return;
     }
     counters_.count(Counter::NoRoom);
-    if (has && before && !said.any) {
-        (void)services_.claim(to, {0, *has, *before, false});
+    if (has && before) {
+        (void)services_.claim(to, {0, said.service, *before});
     } else if (has) {
-        services_.release(to, *has);
+        services_.release(to, said.service);
     }
 }
 

@@ -4,23 +4,14 @@
 
 namespace cairn::broker {
 
-namespace {
-
-constexpr std::uint64_t kPortBits = 0xffff;
-
-}  // namespace
-
 // mutants: broker-services-claim
-std::optional<wire::ServiceId> Services::claim(Slot program, const Claim& wanted) {
+bool Services::claim(Slot program, const Claim& wanted) {
     const auto count = counts_.find(program);
-    if (count != counts_.end() && count->second >= kMostOfOne) {
-        return std::nullopt;
+    const bool has_most = count != counts_.end() && count->second >= kMostOfOne;
+    if (has_most || !may_have(program, wanted.service, wanted.shares)) {
+        return false;
     }
-    const std::optional<wire::ServiceId> service = wanted.any ? find_port(wanted.service) : wanted.service;
-    if (!service || !may_have(program, *service, wanted.shares)) {
-        return std::nullopt;
-    }
-    std::vector<Holder>& holders = holders_[*service];
+    std::vector<Holder>& holders = holders_[wanted.service];
     const auto held =
         std::find_if(holders.begin(), holders.end(), [program](const Holder& each) { return each.program == program; });
     if (held != holders.end()) {
@@ -29,7 +20,7 @@ std::optional<wire::ServiceId> Services::claim(Slot program, const Claim& wanted
         holders.push_back({program, wanted.shares});
         ++counts_[program];
     }
-    return service;
+    return true;
 }
 
 // mutants: broker-services-may-have
@@ -39,20 +30,6 @@ bool Services::may_have(Slot program, wire::ServiceId service, bool shares) cons
            std::all_of(found->second.begin(), found->second.end(), [program, shares](const Holder& each) {
                return each.program == program || (each.shares && shares);
            });
-}
-
-// One that nobody has.
-// mutants: broker-services-find-port
-std::optional<wire::ServiceId> Services::find_port(wire::ServiceId from) const {
-    constexpr std::uint64_t kPorts = kLastPort - kFirstPort + 1U;
-    const std::uint64_t space = from.value & ~kPortBits;
-    for (std::uint64_t tried = 0; tried < kPorts; ++tried) {
-        const wire::ServiceId service{space | (kFirstPort + ((from.value & kPortBits) + tried) % kPorts)};
-        if (holders_.find(service) == holders_.end()) {
-            return service;
-        }
-    }
-    return std::nullopt;
 }
 
 // mutants: broker-services-release

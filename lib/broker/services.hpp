@@ -12,12 +12,10 @@ namespace cairn::broker {
 
 class Services {
 public:
-    static constexpr std::size_t kMostOfOne = 32768;    // services that a program may have
-    static constexpr std::uint16_t kFirstPort = 32768;  // those that are given are of [kFirstPort, kLastPort]
-    static constexpr std::uint16_t kLastPort = 60999;
+    static constexpr std::size_t kMostOfOne = 32768;  // services that a program may have
 
-    // Returns the service that the program has from now on. Nothing: another has it, or it has too many.
-    [[nodiscard]] std::optional<wire::ServiceId> claim(Slot program, const Claim& wanted);
+    // The program has the service from now on. Returns false if another has it, or the program has too many.
+    [[nodiscard]] bool claim(Slot program, const Claim& wanted);
     void release(Slot program, wire::ServiceId service);
     // The program has ended.
     void forget(Slot program);
@@ -25,7 +23,6 @@ public:
     [[nodiscard]] std::optional<bool> shares(Slot program, wire::ServiceId service) const;
     // Returns who gets the service's requests.
     [[nodiscard]] std::optional<Slot> holder(wire::ServiceId service) const;
-    [[nodiscard]] std::size_t size() const noexcept { return holders_.size(); }
 
 private:
     struct Holder {
@@ -34,7 +31,6 @@ private:
     };
 
     [[nodiscard]] bool may_have(Slot program, wire::ServiceId service, bool shares) const;
-    [[nodiscard]] std::optional<wire::ServiceId> find_port(wire::ServiceId from) const;
 
     std::map<wire::ServiceId, std::vector<Holder>> holders_;
     std::map<Slot, std::size_t> counts_;

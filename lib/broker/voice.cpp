@@ -18,10 +18,10 @@ void Voice::manage() {
 }
 
 // mutants: broker-voice-claim
-Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId from, bool shares, bool any, Duration patience) {
+Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId service, bool shares, Duration patience) {
     std::unique_lock hold(mutex_);
     const std::uint32_t ask = ++last_ask_ != 0 ? last_ask_ : ++last_ask_;
-    const Claim& said = asked_[ask] = {ask, from, shares, any};
+    const Claim& said = asked_[ask] = {ask, service, shares};
     say(said);
     answered_.wait_for(hold, std::chrono::nanoseconds(patience.ns), [&] { return answers_.count(ask) != 0; });
     asked_.erase(ask);
@@ -34,8 +34,8 @@ Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId from, bool sh
     if (!heard.granted) {
         return ClaimRefusal::Taken;
     }
-    claims_[heard.service] = shares;
-    return heard.service;
+    claims_[service] = shares;
+    return service;
 }
 
 void Voice::release(wire::ServiceId service) {
@@ -64,7 +64,7 @@ bool Voice::begin(int socket) {
     socket_ = socket;
     bool heard = !manages_ || say(Manage{});
     for (const auto& [service, shares] : claims_) {
-        heard = heard && say(Claim{0, service, shares, false});
+        heard = heard && say(Claim{0, service, shares});
     }
     for (const auto& [name, will] : wills_) {
         heard = heard && say(will);

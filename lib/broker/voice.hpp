@@ -21,9 +21,8 @@ class Voice {
 public:
     // The program answers management datagrams from now on: see Manage.
     void manage();
-    // Returns the service that the program has from now on. `from`: with `any`, its low 16 bits are where to begin.
-    // Waits for the broker's answer.
-    [[nodiscard]] Parsed<wire::ServiceId, ClaimRefusal> claim(wire::ServiceId from, bool shares, bool any,
+    // Returns the service, which the program has from now on. Waits for the broker's answer.
+    [[nodiscard]] Parsed<wire::ServiceId, ClaimRefusal> claim(wire::ServiceId service, bool shares,
                                                               Duration patience = seconds(2));
     void release(wire::ServiceId service);
     // See Will. A connection that ended by itself is revoked.

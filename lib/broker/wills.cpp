@@ -58,12 +58,4 @@ void Wills::on_answer(std::uint32_t name) {
     }
 }
 
-std::size_t Wills::size() const noexcept {
-    std::size_t count = 0;
-    for (const auto& [program, wills] : left_) {
-        count += wills.size();
-    }
-    return count;
-}
-
 }  // namespace cairn::broker

@@ -32,7 +32,6 @@ public:
     }
     // Nothing is being said.
     [[nodiscard]] bool idle() const noexcept { return under_way_.empty(); }
-    [[nodiscard]] std::size_t size() const noexcept;
 
 private:
     struct UnderWay {

@@ -171,7 +171,7 @@ bool claim_service(const Device& device, wire::ServiceId service, bool shares) {
     if (voice == nullptr) {
         return true;
     }
-    const auto claimed = voice->claim(service, shares, false);
+    const auto claimed = voice->claim(service, shares);
     return claimed.ok() || claimed.reason() == broker::ClaimRefusal::NoAnswer;
 }
 

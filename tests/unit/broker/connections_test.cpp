@@ -49,7 +49,7 @@ struct LiveProgram {
     [[nodiscard]] bool listens() {
         const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, kPort);
         return connector->listen(kPort, 4).ok() &&
-               comes([&] { return membership->voice().claim(service, false, false).ok(); });
+               comes([&] { return membership->voice().claim(service, false).ok(); });
     }
     // Takes turns until an event comes. Nothing: none does.
     std::optional<cm::Event> event() {
@@ -113,7 +113,7 @@ protected:
     // Somebody else has the service.
     static bool is_served(LiveProgram& client) {
         const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, kPort);
-        const auto claimed = client.membership->voice().claim(service, false, false);
+        const auto claimed = client.membership->voice().claim(service, false);
         if (claimed.ok()) {
             client.membership->voice().release(service);
         }

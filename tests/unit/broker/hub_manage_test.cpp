@@ -42,7 +42,7 @@ protected:
     }
     bool claims(std::uint64_t id, wire::ServiceId service, bool shares = false) {
         const std::size_t before = answers.size();
-        say(id, Claim{++asks, service, shares, false});
+        say(id, Claim{++asks, service, shares});
         EXPECT_EQ(answers.size(), before + 1);
         EXPECT_EQ(answers.back().first, id);
         EXPECT_EQ(answers.back().second.ask, asks);
@@ -86,7 +86,7 @@ TEST_F(HubManageTest, AServiceWhoseGrantCannotBeSaidIsNobodys) {
     join(1);
     join(2);
     full = true;
-    say(1, Claim{1, kService, false, false});
+    say(1, Claim{1, kService, false});
     EXPECT_EQ(count(Counter::NoRoom), 1U);
     full = false;
     EXPECT_EQ(hub.programs().services().holder(kService), std::nullopt);
@@ -98,7 +98,7 @@ TEST_F(HubManageTest, WhoIsNotToldOfAChangeHasItsServiceAsBefore) {
     join(2);
     EXPECT_TRUE(claims(1, kService, true));
     full = true;
-    say(1, Claim{100, kService, false, false});
+    say(1, Claim{100, kService, false});
     full = false;
     EXPECT_EQ(hub.programs().services().holder(kService), Slot{1});
     EXPECT_TRUE(claims(2, kService, true));
@@ -165,15 +165,9 @@ TEST_F(HubManageTest, ConnectionsOfAProgramThatDiedAreEndedForIt) {
     EXPECT_EQ(count(Counter::WillsSent), 2U);
 }
 
-TEST_F(HubManageTest, AnyPortWillDo) {
-    join(1);
-    say(1, Claim{5, wire::ServiceId{0x0106'0003}, false, true});
-    EXPECT_EQ(answers.back().second, (Claimed{5, wire::ServiceId{0x0106'0000U + Services::kFirstPort + 3U}, true}));
-}
-
 TEST_F(HubManageTest, WhatIsSaidAgainNeedsNoAnswer) {
     join(1);
-    say(1, Claim{0, kService, false, false});
+    say(1, Claim{0, kService, false});
     EXPECT_TRUE(answers.empty());
     EXPECT_EQ(hub.programs().services().holder(kService), Slot{1});
     EXPECT_EQ(ended, Clients{});
@@ -185,13 +179,13 @@ TEST_F(HubManageTest, BehindABrokerThatDiedNewClaimsWaitForOldOnes) {
     connect(1);
     say(1, Rejoin{Slot{1}, 3});
     say(1, Sockets{3});
-    say(1, Claim{1, kService, false, false});
+    say(1, Claim{1, kService, false});
     EXPECT_TRUE(answers.empty());
     EXPECT_EQ(hub.next_deadline(), now + config.patience);
     connect(2);
     say(2, Rejoin{Slot{2}, 3});
     say(2, Sockets{3});
-    say(2, Claim{0, kService, false, false});
+    say(2, Claim{0, kService, false});
     pass(config.patience - nanoseconds(1));
     EXPECT_TRUE(answers.empty());
     pass(nanoseconds(1));

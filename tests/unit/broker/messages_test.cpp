@@ -46,8 +46,8 @@ std::vector<Message> all_kinds() {
             Refused{Refusal::NoResources},
             Message{stray},
             Manage{},
-            Claim{7, wire::ServiceId{0x0106'1f90}, true, false},
-            Claim{0, wire::ServiceId{1}, false, true},
+            Claim{7, wire::ServiceId{0x0106'1f90}, true},
+            Claim{0, wire::ServiceId{1}, false},
             Claimed{7, wire::ServiceId{0x0106'1f90}, true},
             Claimed{8, wire::ServiceId{}, false},
             Release{wire::ServiceId{0x0106'1f90}},
@@ -126,8 +126,7 @@ TEST(BrokerMessages, NameSlotsThatThereAre) {
     EXPECT_FALSE(with(Sockets{1}, 9, 0));
     EXPECT_FALSE(with(Sockets{1}, 9, 65));
     EXPECT_FALSE(with(Claim{}, 8 + 12, 2));
-    EXPECT_FALSE(with(Claim{}, 8 + 13, 2));
-    EXPECT_TRUE(with(Claim{}, 8 + 13, 1));
+    EXPECT_FALSE(with(Claim{}, 8 + 13, 1));
     EXPECT_FALSE(with(Claimed{}, 8 + 12, 2));
     EXPECT_FALSE(with(Claimed{}, 8 + 13, 1));
     EXPECT_FALSE(with(Refused{Refusal::Full}, 8, 5));

@@ -72,25 +72,22 @@ TEST_F(ServerTest, ServicesOutliveTheBroker) {
     auto broker = std::make_unique<RunningBroker>(place);
     const auto one = join();
     const auto two = join();
-    const auto granted = one->voice().claim(service, false, false);
+    const auto granted = one->voice().claim(service, false);
     ASSERT_TRUE(granted.ok());
     EXPECT_EQ(granted.value(), service);
-    const auto taken = two->voice().claim(service, false, false);
+    const auto taken = two->voice().claim(service, false);
     ASSERT_FALSE(taken.ok());
     EXPECT_EQ(taken.reason(), ClaimRefusal::Taken);
-    const auto any = two->voice().claim(wire::ServiceId{0x0106'0000}, false, true);
-    ASSERT_TRUE(any.ok());
-    EXPECT_EQ(any.value().value, 0x0106'0000U + Services::kFirstPort);
     broker.reset();
-    const auto unheard = two->voice().claim(service, false, false, milliseconds(1));
+    const auto unheard = two->voice().claim(service, false, milliseconds(1));
     ASSERT_FALSE(unheard.ok());
     EXPECT_EQ(unheard.reason(), ClaimRefusal::NoAnswer);
     broker = std::make_unique<RunningBroker>(place);
-    const auto later = two->voice().claim(service, false, false, seconds(10));  // asked before it is back
+    const auto later = two->voice().claim(service, false, seconds(10));  // asked before it is back
     ASSERT_FALSE(later.ok());
     EXPECT_EQ(later.reason(), ClaimRefusal::Taken);
     one->voice().release(service);
-    EXPECT_TRUE(comes([&] { return two->voice().claim(service, false, false).ok(); }));
+    EXPECT_TRUE(comes([&] { return two->voice().claim(service, false).ok(); }));
 }
 
 // The peer listens on its own, as a host of another machine would.

@@ -123,7 +123,7 @@ private:
         if (program.services.erase(service) != 0) {
             hub->on_message(program.client, Release{service}, now);
         } else {
-            hub->on_message(program.client, Claim{1, service, false, false}, now);
+            hub->on_message(program.client, Claim{1, service, false}, now);
         }
     }
     void connect(Program& program) {
@@ -153,7 +153,7 @@ private:
         program.late = program.late || now > began_at + config.patience;
         hub->on_message(client, Sockets{static_cast<std::uint16_t>(program.sockets.size())}, now);
         for (const wire::ServiceId service : program.services) {
-            hub->on_message(client, Claim{0, service, false, false}, now);
+            hub->on_message(client, Claim{0, service, false}, now);
         }
     }
     void kill(std::size_t which) {
