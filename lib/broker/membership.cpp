@@ -89,7 +89,6 @@ Status Membership::begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> hel
     slot_ = slot;
     held_ = std::move(held);
     connection_ = std::move(connection);
-    voice_.begin(connection_.get());
     end_event_ = OwnedFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     const int own = fcntl(held_.at(slot.value).get(), F_DUPFD_CLOEXEC, 0);
     if (!end_event_.is_open() || own < 0) {
@@ -105,6 +104,7 @@ Status Membership::begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> hel
         return queues.error();
     }
     queues_ = std::move(queues).value();
+    voice_.begin(connection_.get(), queues_->outbox_wakeup());
     const std::lock_guard hold(members().mutex);
     sigset_t all;
     sigset_t before;
@@ -146,6 +146,7 @@ void Membership::forget_in_child(int nothing) noexcept {
         forget(each.get());
     }
     forget(connection_.get());
+    voice_.forget_in_child();
     forget(queues_->lent_socket());
 }
 
@@ -158,6 +159,7 @@ void Membership::run() noexcept {
         }
         if (connection_.is_open()) {
             hear();
+            voice_.go_on();
         } else {
             come_back();
         }
@@ -169,8 +171,9 @@ void Membership::sleep(int timeout_ms) noexcept {
     Wakeup& outbox = queues_->outbox_wakeup();
     outbox.begin_sleep();
     if (queues_->outbox_empty()) {
+        const short wanted = static_cast<short>(voice_.waits_for_room() ? POLLIN | POLLOUT : POLLIN);
         std::array<pollfd, 3> waiting{
-            {{end_event_.get(), POLLIN, 0}, {outbox.fd(), POLLIN, 0}, {connection_.get(), POLLIN, 0}}};
+            {{end_event_.get(), POLLIN, 0}, {outbox.fd(), POLLIN, 0}, {connection_.get(), wanted, 0}}};
         poll(waiting.data(), waiting.size(), timeout_ms);  // passes over a negative descriptor
     }
     outbox.end_sleep();
@@ -237,11 +240,7 @@ void Membership::come_back() noexcept {
         return;
     }
     connection_ = std::move(welcome->connection);
-    if (!voice_.begin(connection_.get())) {
-        lose_connection();
-        return;
-    }
-    rejoined_.fetch_add(1, std::memory_order_release);
+    voice_.begin(connection_.get(), queues_->outbox_wakeup());
 }
 
 }  // namespace cairn::broker

@@ -49,8 +49,6 @@ public:
     [[nodiscard]] const std::shared_ptr<port::SocketQueues>& queues() const noexcept { return queues_; }
     // For the program's connection manager.
     [[nodiscard]] Voice& voice() noexcept { return voice_; }
-    // How often a new broker was found after one died. Any thread.
-    [[nodiscard]] std::uint32_t rejoined() const noexcept { return rejoined_.load(std::memory_order_acquire); }
 
 private:
     explicit Membership(const MembershipConfig& config) : config_(config) {}
@@ -75,7 +73,6 @@ private:
     Voice voice_;
     Duration again_{};  // before the next look for one
     std::atomic<bool> ends_{false};
-    std::atomic<std::uint32_t> rejoined_{0};
     std::thread thread_;
 };
 

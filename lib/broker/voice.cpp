@@ -6,91 +6,105 @@
 
 namespace cairn::broker {
 
-// Waits for room: the broker reads what programs say before all else.
-bool Voice::say(const Message& message) {
-    return socket_ >= 0 && send_message(socket_, message, {}, true);
+namespace {
+
+constexpr int kSaidAtOnce = 64;  // messages, before others may have the lock
+
+}  // namespace
+
+// Until there is no room. What comes up from then on waits behind that.
+// mutants: broker-voice-say-what-fits
+void Voice::say_what_fits() {
+    for (int said = 0; std::optional<Message> next = account_.next(); ++said) {
+        if (said == kSaidAtOnce || !send_message(socket_, *next, {}, false)) {
+            waits_for_room_ = true;
+            return;
+        }
+        account_.on_said();
+    }
+}
+
+// mutants: broker-voice-speak
+void Voice::speak() {
+    if (socket_ < 0 || waits_for_room_) {
+        return;
+    }
+    say_what_fits();
+    if (waits_for_room_) {
+        sleeper_->wake();
+    }
 }
 
 void Voice::manage() {
     const std::lock_guard hold(mutex_);
-    manages_ = true;
-    say(Manage{});
+    account_.manage();
+    speak();
 }
 
-// mutants: broker-voice-claim
 Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId service, bool shares, Duration patience) {
     std::unique_lock hold(mutex_);
-    const std::uint32_t ask = ++last_ask_ != 0 ? last_ask_ : ++last_ask_;
-    const Claim& said = asked_[ask] = {ask, service, shares};
-    say(said);
-    answered_.wait_for(hold, std::chrono::nanoseconds(patience.ns), [&] { return answers_.count(ask) != 0; });
-    asked_.erase(ask);
-    const auto answer = answers_.find(ask);
-    if (answer == answers_.end()) {
+    const std::uint32_t ask = account_.ask(service, shares);
+    speak();
+    answered_.wait_for(hold, std::chrono::nanoseconds(patience.ns), [&] { return account_.is_answered(ask); });
+    const std::optional<bool> granted = account_.close(ask);
+    speak();
+    if (!granted) {
         return ClaimRefusal::NoAnswer;
     }
-    const Claimed heard = answer->second;
-    answers_.erase(answer);
-    if (!heard.granted) {
-        return ClaimRefusal::Taken;
-    }
-    claims_[service] = shares;
-    return service;
+    return *granted ? Parsed<wire::ServiceId, ClaimRefusal>(service) : ClaimRefusal::Taken;
 }
 
 void Voice::release(wire::ServiceId service) {
     const std::lock_guard hold(mutex_);
-    claims_.erase(service);
-    say(Release{service});
+    account_.release(service);
+    speak();
 }
 
 void Voice::leave(const Will& will) {
     const std::lock_guard hold(mutex_);
-    wills_[will.name] = will;
-    say(will);
+    account_.leave(will);
+    speak();
 }
 
 void Voice::revoke(std::uint32_t name) {
     const std::lock_guard hold(mutex_);
-    if (wills_.erase(name) != 0) {
-        say(Revoke{name});
-    }
+    account_.revoke(name);
+    speak();
 }
 
-// No answer is wanted to what was granted before. What waits for one is asked again.
-// mutants: broker-voice-begin
-bool Voice::begin(int socket) {
+void Voice::begin(int socket, Wakeup& sleeper) {
     const std::lock_guard hold(mutex_);
     socket_ = socket;
-    bool heard = !manages_ || say(Manage{});
-    for (const auto& [service, shares] : claims_) {
-        heard = heard && say(Claim{0, service, shares});
-    }
-    for (const auto& [name, will] : wills_) {
-        heard = heard && say(will);
-    }
-    for (const auto& [ask, claim] : asked_) {
-        heard = heard && say(claim);
-    }
-    socket_ = heard ? socket : -1;
-    return heard;
+    sleeper_ = &sleeper;
+    waits_for_room_ = false;
+    account_.begin();
+    speak();
 }
 
 void Voice::end() {
     const std::lock_guard hold(mutex_);
     socket_ = -1;
+    waits_for_room_ = false;
 }
 
-// An answer that came too late gives back what nobody waits for.
-// mutants: broker-voice-hear
+bool Voice::waits_for_room() {
+    const std::lock_guard hold(mutex_);
+    return waits_for_room_;
+}
+
+void Voice::go_on() {
+    const std::lock_guard hold(mutex_);
+    waits_for_room_ = false;
+    if (socket_ >= 0) {
+        say_what_fits();
+    }
+}
+
 void Voice::hear(const Claimed& said) {
     const std::lock_guard hold(mutex_);
-    if (asked_.count(said.ask) != 0) {
-        answers_[said.ask] = said;
-        answered_.notify_all();
-    } else if (said.granted) {
-        say(Release{said.service});
-    }
+    account_.hear(said);
+    answered_.notify_all();
+    speak();
 }
 
 void Voice::lead(const Stray& stray) {
@@ -100,9 +114,10 @@ void Voice::lead(const Stray& stray) {
     }
 }
 
+// The broker hears of what is unsaid no more: who hangs up has ended, too.
 void Voice::say_farewell() {
     const std::lock_guard hold(mutex_);
-    if (socket_ >= 0) {
+    if (socket_ >= 0 && !account_.next()) {
         (void)send_message(socket_, Leave{}, {}, false);
     }
     socket_ = -1;

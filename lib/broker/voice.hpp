@@ -2,26 +2,27 @@
 #pragma once
 
 #include <condition_variable>
-#include <map>
 #include <mutex>
-#include <optional>
 
 #include "lib/base/parsed.hpp"
-#include "lib/broker/messages.hpp"
+#include "lib/base/wakeup.hpp"
+#include "lib/broker/account.hpp"
 
 namespace cairn::broker {
 
 enum class ClaimRefusal : std::uint8_t {
     Taken,     // another program has the service, or this one has as many as it may
-    NoAnswer,  // there is no broker, and none came back in time
+    NoAnswer,  // there is no broker, or a silent one, and none answered in time
 };
 
-// Any thread may call these, unless it says otherwise. What is said while there is no broker is said to the next one.
+// Any thread may call these, unless it says otherwise. Only claim() waits: what the broker has no room for, or what is
+// said while there is none, the membership's thread says once it can, in the order in which it was said.
 class Voice {
 public:
     // The program answers management datagrams from now on: see Manage.
     void manage();
-    // Returns the service, which the program has from now on. Waits for the broker's answer.
+    // Returns the service, which the program has from now on. Waits for the broker's answer. Without one the program
+    // has what it had before: a grant that comes later is given back.
     [[nodiscard]] Parsed<wire::ServiceId, ClaimRefusal> claim(wire::ServiceId service, bool shares,
                                                               Duration patience = seconds(2));
     void release(wire::ServiceId service);
@@ -29,29 +30,33 @@ public:
     void leave(const Will& will);
     void revoke(std::uint32_t name);
 
-    // The membership's thread: there is a broker, which is told all again; `socket` stays open until end(). Returns
-    // false if it does not listen.
-    bool begin(int socket);
+    // The membership's thread: there is a broker, which is told all again; `socket` stays open until end(). `sleeper`
+    // is woken when go_on() is to be called.
+    void begin(int socket, Wakeup& sleeper);
     void end();
+    // The membership's thread: something waits for room at the socket.
+    [[nodiscard]] bool waits_for_room();
+    // The membership's thread, when there is room.
+    void go_on();
     // The membership's thread: the broker said this.
     void hear(const Claimed& said);
     // The membership's thread. It does not wait; without a broker or room the datagram is lost.
     void lead(const Stray& stray);
     // The membership's thread, when it ends.
     void say_farewell();
+    // In a child of fork(), which has one thread: nothing is said any more, and nobody woken.
+    void forget_in_child() noexcept { socket_ = -1; }
 
 private:
-    bool say(const Message& message);
+    void speak();
+    void say_what_fits();
 
     std::mutex mutex_;
     std::condition_variable answered_;
     int socket_ = -1;
-    std::uint32_t last_ask_ = 0;
-    bool manages_ = false;
-    std::map<wire::ServiceId, bool> claims_;    // with whether it is shared
-    std::map<std::uint32_t, Will> wills_;       // by name
-    std::map<std::uint32_t, Claim> asked_;      // without an answer, by ask
-    std::map<std::uint32_t, Claimed> answers_;  // that nobody has taken yet, by ask
+    Wakeup* sleeper_ = nullptr;
+    bool waits_for_room_ = false;
+    Account account_;
 };
 
 }  // namespace cairn::broker

@@ -1,22 +1,12 @@
 // What programs and their broker say: each message comes through, and nothing else is one.
-#include "lib/broker/messages.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <vector>
+
+#include "tests/unit/broker/message_bytes.hpp"
 
 namespace cairn::broker {
 namespace {
-
-using Bytes = std::vector<std::uint8_t>;
-
-Bytes bytes_of(const Message& message) {
-    MessageBytes room;
-    room.fill(0xa5);
-    const auto written = emit_message(message, room);
-    return {written.begin(), written.end()};
-}
 
 const Bytes kDatagram{1, 2, 3, 4, 5, 6, 7};
 
