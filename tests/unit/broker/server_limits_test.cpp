@@ -79,6 +79,14 @@ TEST_F(ServerLimitsTest, SilentAndSenselessConnectionsGiveWay) {
     EXPECT_TRUE(comes([&] { return std::all_of(silent.begin(), silent.end(), hung_up); }));
 }
 
+TEST_F(ServerLimitsTest, WhoSaysMoreSocketsThanComeAlongIsEnded) {
+    const RunningBroker broker(place);
+    const OwnedFd one = connect_to(place, seconds(10));
+    ASSERT_TRUE(send_message(one.get(), Rejoin{Slot{1}, 2}, {}, true));
+    ASSERT_TRUE(send_message(one.get(), Sockets{2}, std::array<int, 1>{one.get()}, true));
+    EXPECT_TRUE(comes([&] { return broker.count(Counter::Garbage) == 1; }));
+}
+
 // What it starts lives as long as it takes to note that.
 TEST_F(ServerLimitsTest, ABrokerThatEndsAtOnceIsStartedAFewTimes) {
     const std::string name = testing::TempDir() + "cairn-broker-" + std::to_string(getpid());
