@@ -21,10 +21,11 @@ class Voice {
 public:
     // The program answers management datagrams from now on: see Manage.
     void manage();
-    // Returns the service, which the program has from now on. Waits for the broker's answer. Without one the program
-    // has what it had before: a grant that comes later is given back.
+    // Returns the service, which the program has from now on. Waits for an answer, and for a new broker if this one
+    // dies, which answers a second after it has begun. Without one the program has what it had before: a grant that
+    // comes later is given back.
     [[nodiscard]] Parsed<wire::ServiceId, ClaimRefusal> claim(wire::ServiceId service, bool shares,
-                                                              Duration patience = seconds(2));
+                                                              Duration patience = seconds(5));
     void release(wire::ServiceId service);
     // See Will. A connection that ended by itself is revoked.
     void leave(const Will& will);

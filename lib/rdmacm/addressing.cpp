@@ -75,27 +75,34 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
     }
 }
 
-// Fills in the port. False: it is taken, or all are.
-[[nodiscard]] bool claim_alone(PortClaim& claim) {
+// Fills in the port. Returns an errno value: it is taken, or all are.
+[[nodiscard]] int claim_alone(PortClaim& claim) {
     claim.port = claim_port(claim);
-    return claim.port != 0;
+    return claim.port != 0 ? 0 : EADDRINUSE;
 }
 
 // Likewise, and no other program of the address has it.
-[[nodiscard]] bool claim_with_service(const Endpoint& endpoint, const Device& device, PortClaim& claim) {
+// mutants: rdmacm-claim-with-service
+[[nodiscard]] int claim_with_service(const Endpoint& endpoint, const Device& device, PortClaim& claim) {
     constexpr int kTries = 64;  // other programs have taken so many of the ports that are free here
     const std::uint16_t wanted = claim.port;
+    int refused = 0;
     for (int tries = 0; tries < (wanted != 0 ? 1 : kTries); ++tries) {
         claim.port = wanted;
-        if (!claim_alone(claim)) {
-            return false;
+        refused = claim_alone(claim);
+        if (refused != 0) {
+            return refused;
         }
-        if (claim_service(device, service_of(endpoint, claim.port), claim.shares)) {
-            return true;
+        refused = claim_service(device, service_of(endpoint, claim.port), claim.shares);
+        if (refused == 0) {
+            return 0;
         }
         release_port(claim.space, claim.port, claim.address);
+        if (refused != EADDRINUSE) {
+            return refused;
+        }
     }
-    return false;
+    return refused;
 }
 
 }  // namespace
@@ -128,9 +135,10 @@ int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {
     }
     PortClaim claim{endpoint.space, local.address, local.port, endpoint.options.shares_port};
     endpoint.serves = purpose == Purpose::Serve && device != nullptr;
-    if (!(endpoint.serves ? claim_with_service(endpoint, *device, claim) : claim_alone(claim))) {
+    const int refused = endpoint.serves ? claim_with_service(endpoint, *device, claim) : claim_alone(claim);
+    if (refused != 0) {
         endpoint.serves = false;
-        return local.port == 0 ? EADDRNOTAVAIL : EADDRINUSE;
+        return refused == EADDRINUSE && local.port == 0 ? EADDRNOTAVAIL : refused;
     }
     endpoint.claimed = claim;
     endpoint.local = local;

@@ -24,8 +24,8 @@ constexpr std::uint8_t kMostRetries = 7;
 // One of several devices at which an endpoint listens that is bound to none.
 [[nodiscard]] int listen_on(Device& device, Endpoint& endpoint, std::uint32_t backlog) {
     const wire::ServiceId service = service_of(endpoint, endpoint.local.port);
-    if (!claim_service(device, service, endpoint.options.shares_port)) {
-        return EADDRINUSE;
+    if (const int taken = claim_service(device, service, endpoint.options.shares_port); taken != 0) {
+        return taken;
     }
     const std::lock_guard hold(device.adapter().lock());
     const int refused = device.exchange->listen(endpoint, backlog);

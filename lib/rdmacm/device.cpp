@@ -166,13 +166,22 @@ bool release_port(int space, std::uint16_t port, const net::IpAddress& address) 
     return of_this_process->ports.release(space, port, address);
 }
 
-bool claim_service(const Device& device, wire::ServiceId service, bool shares) {
+// mutants: rdmacm-claim-service
+int claim_service(const Device& device, wire::ServiceId service, bool shares) {
     broker::Voice* const voice = device.adapter().voice();
     if (voice == nullptr) {
-        return true;
+        return 0;
     }
     const auto claimed = voice->claim(service, shares);
-    return claimed.ok() || claimed.reason() == broker::ClaimRefusal::NoAnswer;
+    if (claimed.ok()) {
+        return 0;
+    }
+    if (claimed.reason() == broker::ClaimRefusal::Taken) {
+        return EADDRINUSE;
+    }
+    std::fprintf(stderr, "librdmacm (cairn): the broker of %s does not answer: see if cairn-broker is stopped\n",
+                 device.address().text().c_str());
+    return ETIMEDOUT;
 }
 
 void release_service(const Device& device, wire::ServiceId service) {

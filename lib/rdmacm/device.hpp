@@ -43,9 +43,10 @@ struct Device {
 // The ports of this process, as PortTable.
 [[nodiscard]] std::uint16_t claim_port(const PortClaim& wanted);
 bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
-// The services of all programs of the device's address. Returns false if another program has it. A broker that does not
-// answer is told later.
-[[nodiscard]] bool claim_service(const Device& device, wire::ServiceId service, bool shares);
+// The services of all programs of the device's address. Returns an errno value: EADDRINUSE if another program has it,
+// ETIMEDOUT if the broker does not answer, nor another one that follows it in time. Waits; the adapter's lock is not
+// held.
+[[nodiscard]] int claim_service(const Device& device, wire::ServiceId service, bool shares);
 void release_service(const Device& device, wire::ServiceId service);
 
 }  // namespace cairn::rdmacm

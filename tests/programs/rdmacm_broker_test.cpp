@@ -1,0 +1,57 @@
+// Ports of programs that share an address: the broker gives them.
+#include <dirent.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "tests/programs/rdmacm_api.hpp"
+
+namespace rdmacm_test {
+namespace {
+
+// Returns the process that is the broker of the address; 0: there is none.
+pid_t broker_of(const std::string& address) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), closedir);
+    while (const dirent* const each = readdir(all.get())) {
+        std::ifstream file(std::string("/proc/") + each->d_name + "/cmdline");
+        std::string program;
+        std::string local;
+        if (std::getline(file, program, '\0') && std::getline(file, local, '\0') && local == address &&
+            program.find("cairn-broker") != std::string::npos) {
+            return static_cast<pid_t>(std::atoi(each->d_name));
+        }
+    }
+    return 0;
+}
+
+TEST_F(RdmacmApiTest, ABrokerThatDoesNotAnswerGivesNoPort) {
+    const IdPtr first = listener(kLeft);
+    const pid_t broker = broker_of(kLeft);
+    ASSERT_NE(broker, 0);
+    const IdPtr second = make();
+    Address any(kLeft, 0);
+    ASSERT_EQ(kill(broker, SIGSTOP), 0);
+    EXPECT_FAILS(rdma_bind_addr(second.get(), any.get()), ETIMEDOUT);
+    ASSERT_EQ(kill(broker, SIGCONT), 0);
+    EXPECT_EQ(rdma_bind_addr(second.get(), any.get()), 0);
+}
+
+TEST_F(RdmacmApiTest, ABrokerThatDiesIsFollowedByOneThatGivesThePort) {
+    const IdPtr first = listener(kLeft);
+    const pid_t broker = broker_of(kLeft);
+    ASSERT_NE(broker, 0);
+    const IdPtr second = make();
+    Address any(kLeft, 0);
+    ASSERT_EQ(kill(broker, SIGSTOP), 0);
+    std::thread kills([broker] {
+        usleep(20'000);  // the claim waits by then, or is said later
+        kill(broker, SIGKILL);
+    });
+    EXPECT_EQ(rdma_bind_addr(second.get(), any.get()), 0);
+    kills.join();
+    EXPECT_NE(broker_of(kLeft), broker);
+    EXPECT_EQ(rdma_listen(second.get(), 8), 0);
+}
+
+}  // namespace
+}  // namespace rdmacm_test
