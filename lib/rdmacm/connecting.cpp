@@ -24,7 +24,7 @@ constexpr std::uint8_t kMostRetries = 7;
 // One of several devices at which an endpoint listens that is bound to none.
 [[nodiscard]] int listen_on(Device& device, Endpoint& endpoint, std::uint32_t backlog) {
     const wire::ServiceId service = service_of(endpoint, endpoint.local.port);
-    if (const int taken = claim_service(device, service, endpoint.options.shares_port); taken != 0) {
+    if (const int taken = claim_service(device, service, false); taken != 0) {
         return taken;
     }
     const std::lock_guard hold(device.adapter().lock());
@@ -33,6 +33,20 @@ constexpr std::uint8_t kMostRetries = 7;
         release_service(device, service);
     }
     return refused;
+}
+
+// Listens where the endpoint is bound. A port that is shared is its program's alone from now on, if no other has it.
+// mutants: rdmacm-listen-where-bound
+[[nodiscard]] int listen_where_bound(Held& held, Endpoint& endpoint, std::uint32_t backlog) {
+    if (endpoint.serves && endpoint.claimed.shares) {
+        const auto claim_alone = [&endpoint] {
+            return claim_service(*endpoint.device, service_of(endpoint, endpoint.local.port), false);
+        };
+        if (const int taken = held.without_adapter(claim_alone); taken != 0) {
+            return taken;
+        }
+    }
+    return endpoint.device->exchange->listen(endpoint, backlog);
 }
 
 void unlisten_on(Device& device, Endpoint& endpoint) {
@@ -147,7 +161,7 @@ void unlisten_on(Device& device, Endpoint& endpoint) {
 }  // namespace
 
 int listen(Endpoint& endpoint, int backlog) {
-    const Held held(endpoint);
+    Held held(endpoint);
     const int unbound =
         judge_call(endpoint.state, Call::Listen) == Answer::BindFirst ? take_address(endpoint, {}, Purpose::Serve) : 0;
     if (unbound != 0) {
@@ -160,8 +174,8 @@ int listen(Endpoint& endpoint, int backlog) {
         return EOPNOTSUPP;
     }
     const auto places = static_cast<std::uint32_t>(backlog <= 0 || backlog > kMostBacklog ? kMostBacklog : backlog);
-    const int refused = endpoint.device != nullptr ? endpoint.device->exchange->listen(endpoint, places)
-                                                   : listen_everywhere(endpoint, places);
+    const int refused =
+        endpoint.device != nullptr ? listen_where_bound(held, endpoint, places) : listen_everywhere(endpoint, places);
     if (refused == 0) {
         endpoint.state = State::Listening;
     }

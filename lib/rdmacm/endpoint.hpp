@@ -89,6 +89,20 @@ public:
     Held& operator=(const Held&) = delete;
     ~Held() = default;
 
+    // Returns what `wait` does, which waits for others: without the adapter's lock. The endpoint has no connection.
+    template <class Wait>
+    [[nodiscard]] int without_adapter(Wait&& wait) {
+        const bool had_lock = adapter_.owns_lock();
+        if (had_lock) {
+            adapter_.unlock();
+        }
+        const int result = wait();
+        if (had_lock) {
+            adapter_.lock();
+        }
+        return result;
+    }
+
 private:
     const NoCancellation whole_;
     const std::lock_guard<std::mutex> calls_;

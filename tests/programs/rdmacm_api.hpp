@@ -83,6 +83,20 @@ private:
     rdma_cm_event* event_ = nullptr;
 };
 
+// Another process, which runs the test of that name with RDMACM_TEST_TO and RDMACM_TEST_PORT.
+inline pid_t start_peer(const std::string& test, const std::string& devices, const std::string& to, int port) {
+    const pid_t peer = fork();
+    if (peer == 0) {
+        setenv("CAIRN_DEVICES", devices.c_str(), 1);
+        setenv("RDMACM_TEST_TO", to.c_str(), 1);
+        setenv("RDMACM_TEST_PORT", std::to_string(port).c_str(), 1);
+        const std::string filter = "--gtest_filter=*" + test;
+        execl("/proc/self/exe", "peer", "--gtest_also_run_disabled_tests", filter.c_str(), nullptr);
+        _exit(1);
+    }
+    return peer;
+}
+
 class RdmacmApiTest : public testing::Test {
 protected:
     RdmacmApiTest() : channel_(rdma_create_event_channel()) {}

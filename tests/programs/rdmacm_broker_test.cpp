@@ -53,5 +53,36 @@ TEST_F(RdmacmApiTest, ABrokerThatDiesIsFollowedByOneThatGivesThePort) {
     EXPECT_EQ(rdma_listen(second.get(), 8), 0);
 }
 
+void share_port(const IdPtr& id) {
+    int flag = 1;
+    ASSERT_EQ(rdma_set_option(id.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &flag, sizeof(flag)), 0);
+}
+
+// Another program of the address. It may have the port, and not listen to it.
+TEST_F(RdmacmApiTest, DISABLED_PeerThatShares) {
+    const IdPtr id = make();
+    share_port(id);
+    Address shared(std::getenv("RDMACM_TEST_TO"), std::atoi(std::getenv("RDMACM_TEST_PORT")));
+    ASSERT_EQ(rdma_bind_addr(id.get(), shared.get()), 0);
+    EXPECT_FAILS(rdma_listen(id.get(), 8), EADDRINUSE);
+}
+
+TEST_F(RdmacmApiTest, WhoListensToASharedPortHasItAlone) {
+    const IdPtr id = make();
+    share_port(id);
+    Address any(kLeft, 0);
+    ASSERT_EQ(rdma_bind_addr(id.get(), any.get()), 0);
+    const pid_t peer = start_peer("PeerThatShares", "left=" + kLeft, kLeft, port_of(id));
+    int status = 1;
+    ASSERT_EQ(waitpid(peer, &status, 0), peer);
+    EXPECT_EQ(status, 0);
+    int listens = -1;
+    for (int tries = 0; listens != 0 && tries < 1000; ++tries) {  // until the broker has seen the other's end
+        listens = rdma_listen(id.get(), 8);
+        usleep(5'000);
+    }
+    EXPECT_EQ(listens, 0);
+}
+
 }  // namespace
 }  // namespace rdmacm_test

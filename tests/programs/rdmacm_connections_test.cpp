@@ -23,14 +23,7 @@ TEST_F(RdmacmApiTest, DISABLED_PeerThatExits) {
 
 TEST_F(RdmacmApiTest, AProgramThatExitsTakesLeave) {
     const IdPtr server = listener(kRight);
-    const pid_t peer = fork();
-    if (peer == 0) {
-        setenv("CAIRN_DEVICES", ("peer=" + kNoDevice).c_str(), 1);
-        setenv("RDMACM_TEST_TO", kRight.c_str(), 1);
-        setenv("RDMACM_TEST_PORT", std::to_string(port_of(server)).c_str(), 1);
-        execl("/proc/self/exe", "peer", "--gtest_also_run_disabled_tests", "--gtest_filter=*PeerThatExits", nullptr);
-        _exit(1);
-    }
+    const pid_t peer = start_peer("PeerThatExits", "peer=" + kNoDevice, kRight, port_of(server));
     const IdPtr asked = request(server);
     make_qp(asked.get());
     ASSERT_EQ(rdma_accept(asked.get(), nullptr), 0);
