@@ -21,6 +21,9 @@ namespace cairn::broker {
     X(NoRoom, "broker_no_room", "datagrams of a program that does not take them, dropped on their way")            \
     X(Managed, "broker_managed", "management datagrams led to the programs that they are for")                     \
     X(NoManager, "broker_no_manager", "management datagrams that no program is there for, or that are none")       \
+    X(StrangeSender, "broker_strange_sender", "management datagrams that no connection manager of a host sent")    \
+    X(WrongQkey, "broker_wrong_qkey", "management datagrams of senders that may not send such")                    \
+    X(BadIcrc, "broker_bad_icrc", "management datagrams that were damaged on their way")                           \
     X(ServiceTaken, "broker_service_taken", "services (ports of rdma_cm) refused, since another program has them") \
     X(WillsLost, "broker_wills_lost", "connections of a program that has too many to be ended for it")             \
     X(WillsSent, "broker_wills_sent", "messages that end connections of programs that died")                       \

@@ -25,9 +25,9 @@ struct HubConfig {
 
 class Hub {
 public:
-    // `hands` outlive the hub.
-    Hub(Hands& hands, const HubConfig& config, Instant now) noexcept
-        : hands_(hands), config_(config), programs_(hands, counters_), idle_since_(now) {}
+    // `hands` outlive the hub. `local`: the address that is shared.
+    Hub(Hands& hands, const net::IpAddress& local, const HubConfig& config, Instant now)
+        : hands_(hands), config_(config), programs_(hands, local, counters_), idle_since_(now) {}
     Hub(const Hub&) = delete;
     Hub& operator=(const Hub&) = delete;
 

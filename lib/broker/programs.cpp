@@ -96,12 +96,14 @@ void Programs::lead(const Stray& stray, std::optional<Slot> from) {
 }
 
 // By the name that a program drew, which has its slot in the low bits, or by the service; what names neither is for all
-// who may have sent what it answers.
+// who may have sent what it answers. What none of them would take wakes none.
 // mutants: broker-programs-lead-mad
 void Programs::lead_mad(const Stray& stray) {
-    const bool is_mad = stray.bytes.size() == wire::kUdOverheadBytes + wire::kMadBytes;
-    const auto parsed = wire::CmMad::parse(is_mad ? stray.bytes.subspan(sizeof(wire::RawUd), wire::kMadBytes)
-                                                  : std::span<const std::uint8_t>());
+    if (const std::optional<Counter> why = mads_.judge(stray)) {
+        counters_.count(*why);
+        return;
+    }
+    const auto parsed = wire::CmMad::parse(stray.bytes.subspan(sizeof(wire::RawUd), wire::kMadBytes));
     if (!parsed.ok()) {
         counters_.count(Counter::NoManager);
         return;
@@ -112,7 +114,7 @@ void Programs::lead_mad(const Stray& stray) {
     const cm::Steering steering = cm::steer(parsed.value().message);
     if (const auto* const named = std::get_if<cm::ToNamed>(&steering)) {
         if (std::holds_alternative<wire::Drep>(parsed.value().message)) {
-            wills_.on_answer(named->name);
+            wills_.on_answer(named->name, stray.remote);
         }
         forward_to(Slot{static_cast<std::uint8_t>(kNames.owner_of(named->name))});
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {

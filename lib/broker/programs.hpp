@@ -9,6 +9,7 @@
 
 #include "lib/broker/counters.hpp"
 #include "lib/broker/hands.hpp"
+#include "lib/broker/mad_datagram.hpp"
 #include "lib/broker/services.hpp"
 #include "lib/broker/wills.hpp"
 
@@ -17,8 +18,9 @@ namespace cairn::broker {
 // A part of the hub.
 class Programs {
 public:
-    // Both outlive the object.
-    Programs(Hands& hands, telemetry::CounterSet<Counter>& counters) noexcept : hands_(hands), counters_(counters) {}
+    // `hands` and `counters` outlive the object. `local`: the address that is shared.
+    Programs(Hands& hands, const net::IpAddress& local, telemetry::CounterSet<Counter>& counters)
+        : hands_(hands), counters_(counters), mads_(local) {}
     Programs(const Programs&) = delete;
     Programs& operator=(const Programs&) = delete;
 
@@ -61,6 +63,7 @@ private:
 
     Hands& hands_;
     telemetry::CounterSet<Counter>& counters_;
+    MadJudge mads_;
     std::map<Slot, Member> members_;
     Services services_;
     Wills wills_;

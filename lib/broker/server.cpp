@@ -13,8 +13,7 @@
 #include <utility>
 
 #include "lib/base/monotonic_clock.hpp"
-#include "lib/port/path.hpp"
-#include "lib/wire/ud.hpp"
+#include "lib/broker/mad_datagram.hpp"
 
 namespace cairn::broker {
 
@@ -58,7 +57,7 @@ Server::Server(const Place& place, OwnedFd listener, OwnedFd epoll, const HubCon
       group_(place),
       epoll_(std::move(epoll)),
       user_(user),
-      hub_(*this, config, read_monotonic()) {}
+      hub_(*this, place.local, config, read_monotonic()) {}
 
 Server::~Server() = default;
 
@@ -274,28 +273,15 @@ void Server::end(ClientId client) {
     }
 }
 
-// The ICRC is for ID 0, which the kernel gives a datagram that leaves alone.
-// mutants: broker-server-send-mad
 void Server::send_mad(const Will& will) {
     if (will.remote.is_v4() != place_.local.is_v4()) {
         return;
     }
-    wire::UdHeader said;
-    said.to = said.from = wire::kGeneralServicesQpn;
-    said.qkey = wire::kGeneralServicesQkey;
-    said.psn = std::exchange(psn_, psn_.next());
-    constexpr std::size_t kBytes = wire::kUdOverheadBytes + wire::kMadBytes;
-    std::array<std::uint8_t, wire::Bth::kBytes + kBytes> room{};  // the path reads what is in front
-    std::uint8_t* const datagram = room.data() + wire::Bth::kBytes;
-    const wire::RawUd header = said.raw(will.mad.size());
-    std::memcpy(datagram, &header, sizeof(header));
-    std::memcpy(datagram + sizeof(header), will.mad.data(), will.mad.size());
-    port::Path path({place_.local, will.remote, place_.udp_port, 0});
-    const std::uint32_t icrc = path.icrc(port::Direction::Transmit, datagram, kBytes);
-    std::memcpy(datagram + kBytes - sizeof(icrc), &icrc, sizeof(icrc));
+    const MadDatagram datagram({place_.local, will.remote, place_.udp_port},
+                               mad_header(std::exchange(psn_, psn_.next())), will.mad);
     sockaddr_storage to{};
     const socklen_t length = port::to_sockaddr(will.remote, place_.udp_port, to);
-    (void)sendto(group_.sockets().front().fd(), datagram, kBytes, MSG_DONTWAIT | MSG_NOSIGNAL,
+    (void)sendto(group_.sockets().front().fd(), datagram.bytes().data(), kMadDatagramBytes, MSG_DONTWAIT | MSG_NOSIGNAL,
                  reinterpret_cast<const sockaddr*>(&to), length);
 }
 

@@ -25,7 +25,7 @@ void Wills::open(Slot program, Instant now) {
         return;
     }
     for (const auto& [name, will] : found->second) {
-        on_answer(name);
+        forget(name);
         under_way_[name] = {will, 0, now};
         due_.emplace(now, name);
     }
@@ -38,7 +38,7 @@ const Will* Wills::poll(Instant now) {
         const std::uint32_t name = due_.begin()->second;
         UnderWay& next = under_way_.at(name);
         if (next.tries == kTries) {
-            on_answer(name);  // it has no peer any more
+            forget(name);  // it has no peer any more
             continue;
         }
         due_.erase(due_.begin());
@@ -51,7 +51,14 @@ const Will* Wills::poll(Instant now) {
 }
 
 // mutants: broker-wills-answer
-void Wills::on_answer(std::uint32_t name) {
+void Wills::on_answer(std::uint32_t name, const net::IpAddress& from) {
+    if (const auto found = under_way_.find(name); found != under_way_.end() && found->second.will.remote == from) {
+        forget(name);
+    }
+}
+
+// mutants: broker-wills-forget
+void Wills::forget(std::uint32_t name) {
     if (const auto found = under_way_.find(name); found != under_way_.end()) {
         due_.erase({found->second.due, name});
         under_way_.erase(found);

@@ -25,8 +25,8 @@ public:
 
     // Returns a message to be sent now, until there is none. It is valid until the next call.
     [[nodiscard]] const Will* poll(Instant now);
-    // A peer has answered the message that ends the connection of that name.
-    void on_answer(std::uint32_t name);
+    // `from` has answered the message that ends the connection of that name. Others than its peer are not heard.
+    void on_answer(std::uint32_t name, const net::IpAddress& from);
     [[nodiscard]] Instant next_deadline() const noexcept {
         return due_.empty() ? Instant::never() : due_.begin()->first;
     }
@@ -39,6 +39,8 @@ private:
         int tries = 0;
         Instant due{};
     };
+
+    void forget(std::uint32_t name);
 
     std::map<Slot, std::map<std::uint32_t, Will>> left_;  // by name
     std::map<std::uint32_t, UnderWay> under_way_;         // by name: the names of all programs differ

@@ -99,7 +99,9 @@ protected:
     std::vector<std::pair<std::uint64_t, Refusal>> refusals;
     HubConfig config{};
     Instant now{seconds(100).ns};
-    Hub hub{*this, config, now};
+    const net::IpAddress local = net::IpAddress::from_v4(0x7f000001);
+    const net::IpAddress peer = net::IpAddress::from_v4(0x7f000002);
+    Hub hub{*this, local, config, now};
 };
 
 }  // namespace cairn::broker

@@ -1,6 +1,4 @@
 // Management datagrams and services: which program is told what, and what is said for one that died.
-#include <cstring>
-
 #include "lib/wire/cm_message.hpp"
 #include "lib/wire/ip_cm.hpp"
 #include "lib/wire/ud.hpp"
@@ -16,16 +14,28 @@ protected:
     static constexpr wire::ServiceId kService = wire::ip_service(wire::IpProtocol::Tcp, 7999);
 
     // A message of a peer, as it comes to queue pair 1.
-    Stray mad_of(const wire::CmMessage& message) {
-        wire::UdHeader ud;
-        ud.to = ud.from = wire::kGeneralServicesQpn;
-        const wire::RawUd header = ud.raw(wire::kMadBytes);
-        const wire::MadBytes mad = wire::CmMad{1, message}.bytes();
-        std::memcpy(datagram.data(), &header, sizeof(header));
-        std::memcpy(datagram.data() + sizeof(header), mad.data(), mad.size());
+    Stray mad_of(const wire::CmMessage& message) { return datagram_of(wire::CmMad{1, message}.bytes()); }
+    Stray datagram_of(const wire::MadBytes& mad, const wire::UdHeader& header = mad_header({})) {
         Stray stray;
+        stray.remote = peer;
+        stray.udp_source_port = kPeerPort;
+        const MadDatagram sent({peer, local, kPeerPort}, header, mad);
+        std::copy(sent.bytes().begin(), sent.bytes().end(), datagram.begin());
         stray.bytes = datagram;
         return stray;
+    }
+    // What names nothing of ours: all programs are told.
+    static wire::MadBytes for_all() {
+        wire::Rej refusal;
+        refusal.ids = {wire::CommId{0x77}, {}};
+        return wire::CmMad{1, refusal}.bytes();
+    }
+    void expect_dropped(const Stray& stray, Counter why) {
+        const std::uint64_t before = count(why);
+        strays.clear();
+        hub.on_stray(stray);
+        EXPECT_EQ(strays, Clients{});
+        EXPECT_EQ(count(why), before + 1);
     }
     // Who is told of it.
     Clients told(const wire::CmMessage& message) {
@@ -49,7 +59,8 @@ protected:
         return answers.back().second.granted;
     }
 
-    std::array<std::uint8_t, wire::kUdOverheadBytes + wire::kMadBytes> datagram{};
+    static constexpr std::uint16_t kPeerPort = 0xd000;
+    std::array<std::uint8_t, kMadDatagramBytes> datagram{};
     std::uint32_t asks = 0;
 };
 
@@ -118,9 +129,55 @@ TEST_F(HubManageTest, WhatNamesNothingOfOursGoesToAllThatManage) {
     }
     say(1, Manage{});
     say(3, Manage{});
-    wire::Rej refusal;
-    refusal.ids = {wire::CommId{0x77}, {}};
-    EXPECT_EQ(told(refusal), (Clients{1, 3}));
+    hub.on_stray(datagram_of(for_all()));
+    EXPECT_EQ(strays, (Clients{1, 3}));
+}
+
+TEST_F(HubManageTest, WhatNoProgramWouldTakeWakesNone) {
+    join(1);
+    say(1, Manage{});
+    wire::UdHeader header = mad_header({});
+    header.qkey = Qkey{0x1111};
+    expect_dropped(datagram_of(for_all(), header), Counter::WrongQkey);
+    header = mad_header({});
+    header.from = Qpn{0xabcd02};
+    expect_dropped(datagram_of(for_all(), header), Counter::StrangeSender);
+    header = mad_header({});
+    header.has_immediate = true;
+    expect_dropped(datagram_of(for_all(), header), Counter::NoManager);
+    for (const net::IpAddress& from : {net::IpAddress(), net::IpAddress::from_v4(0xe0000001),
+                                       net::IpAddress::from_v4(0), net::IpAddress::from_v6({0xfe, 0x80, 1})}) {
+        Stray stray = datagram_of(for_all());
+        stray.remote = from;
+        expect_dropped(stray, Counter::StrangeSender);
+    }
+    Stray stray = datagram_of(for_all());
+    stray.remote = net::IpAddress::from_v4(0x7f000003);  // the ICRC says that another sent it
+    expect_dropped(stray, Counter::BadIcrc);
+    stray = datagram_of(for_all());
+    datagram[100] ^= 1;
+    expect_dropped(stray, Counter::BadIcrc);
+    stray = datagram_of(for_all());
+    datagram.back() ^= 1;
+    expect_dropped(stray, Counter::BadIcrc);
+    hub.on_stray(datagram_of(for_all()));
+    EXPECT_EQ(strays, Clients{1});
+}
+
+// Its ICRC is for that ID.
+TEST_F(HubManageTest, AKernelMayHaveNumberedADatagram) {
+    join(1);
+    say(1, Manage{});
+    port::IpIdDeltas deltas;
+    for (const std::uint16_t id : {std::uint16_t{1}, std::uint16_t{0x9c41}}) {
+        const Stray stray = datagram_of(for_all());
+        const std::uint32_t delta = deltas.delta(kMadDatagramBytes, id);
+        for (std::size_t i = 0; i < wire::kIcrcBytes; ++i) {
+            datagram[datagram.size() - wire::kIcrcBytes + i] ^= static_cast<std::uint8_t>(delta >> (8 * i));
+        }
+        hub.on_stray(stray);
+    }
+    EXPECT_EQ(strays, (Clients{1, 1}));
 }
 
 TEST_F(HubManageTest, WhatIsNoMessageIsCounted) {
@@ -130,9 +187,9 @@ TEST_F(HubManageTest, WhatIsNoMessageIsCounted) {
     stray.bytes = stray.bytes.first(stray.bytes.size() - 1);
     hub.on_stray(stray);
     EXPECT_EQ(count(Counter::NoManager), 1U);
-    stray = mad_of(request(kService));
-    datagram[sizeof(wire::RawUd)] = 9;  // another base version
-    hub.on_stray(stray);
+    wire::MadBytes mad = wire::CmMad{1, request(kService)}.bytes();
+    mad[0] = 9;  // another base version
+    hub.on_stray(datagram_of(mad));
     EXPECT_EQ(count(Counter::NoManager), 2U);
     EXPECT_EQ(strays, Clients{});
 }
@@ -148,8 +205,8 @@ TEST_F(HubManageTest, AMessageThatCameToTheWrongProgramGoesWhereItBelongs) {
 
 TEST_F(HubManageTest, ConnectionsOfAProgramThatDiedAreEndedForIt) {
     join(1);
-    say(1, Will{0x201, {}, {}});
-    say(1, Will{0x301, {}, {}});
+    say(1, Will{0x201, peer, {}});
+    say(1, Will{0x301, peer, {}});
     say(1, Revoke{0x301});
     hub.on_lost(ClientId{1}, now);
     EXPECT_EQ(said, (std::vector<std::uint32_t>{0x201}));

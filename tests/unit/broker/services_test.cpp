@@ -97,11 +97,13 @@ TEST_F(BrokerWills, AreSaidOnceTheProgramDied) {
 }
 
 TEST_F(BrokerWills, AreSaidAgainUntilThePeerAnswersOrIsNotThere) {
-    EXPECT_TRUE(wills.leave(kOne, {0x101, {}, {}}));
-    EXPECT_TRUE(wills.leave(kOne, {0x201, {}, {}}));
+    const net::IpAddress peer = net::IpAddress::from_v4(0x7f000002);
+    EXPECT_TRUE(wills.leave(kOne, {0x101, peer, {}}));
+    EXPECT_TRUE(wills.leave(kOne, {0x201, peer, {}}));
     wills.open(kOne, now);
     EXPECT_EQ(due(), (Names{0x101, 0x201}));
-    wills.on_answer(0x101);
+    wills.on_answer(0x101, peer);
+    wills.on_answer(0x201, net::IpAddress::from_v4(0x7f000003));
     for (const std::int64_t times : {1, 2, 4}) {
         EXPECT_EQ(wills.next_deadline(), now + Wills::kBetween * times);
         now = wills.next_deadline() - nanoseconds(1);

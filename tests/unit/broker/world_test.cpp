@@ -129,7 +129,7 @@ private:
     void connect(Program& program) {
         if (hub == nullptr) {
             broker = std::make_unique<Broker>(*this, ++last_process);
-            hub = std::make_unique<Hub>(*broker, config, now);
+            hub = std::make_unique<Hub>(*broker, net::IpAddress::from_v4(0x7f000001), config, now);
             began_at = now;
         }
         program.client = ClientId{++last_client};

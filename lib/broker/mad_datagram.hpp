@@ -1,0 +1,62 @@
+// Management datagrams (queue pair 1) as they travel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "lib/broker/counters.hpp"
+#include "lib/broker/messages.hpp"
+#include "lib/port/ip_id.hpp"
+#include "lib/wire/ud.hpp"
+
+namespace cairn::broker {
+
+constexpr std::size_t kMadDatagramBytes = wire::kUdOverheadBytes + wire::kMadBytes;
+
+struct MadRoute {
+    net::IpAddress from{};
+    net::IpAddress to{};  // of the same family (asserted)
+    std::uint16_t udp_source_port = 0;
+};
+
+// One to be sent.
+class MadDatagram {
+public:
+    // Its ICRC is for ID 0, which the kernel gives a datagram that leaves alone.
+    MadDatagram(const MadRoute& route, const wire::UdHeader& header, const wire::MadBytes& mad) noexcept;
+    [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
+        return std::span(room_).subspan(kRoomInFront);
+    }
+
+private:
+    static constexpr std::size_t kRoomInFront = wire::Bth::kBytes;  // which a path reads
+    std::array<std::uint8_t, kRoomInFront + kMadDatagramBytes> room_{};
+};
+
+// Returns the header of what connection managers say to each other.
+[[nodiscard]] inline wire::UdHeader mad_header(Psn psn) noexcept {
+    wire::UdHeader header;
+    header.to = header.from = wire::kGeneralServicesQpn;
+    header.qkey = wire::kGeneralServicesQkey;
+    header.psn = psn;
+    return header;
+}
+
+// Says which of those that came to an address a program may be told of.
+class MadJudge {
+public:
+    explicit MadJudge(const net::IpAddress& local) : local_(local) {}
+    // Returns the counter of the reason why it is dropped; nothing: it is not. The same for the same datagram: any IPv4
+    // ID is believed, and who it is for looks closer.
+    [[nodiscard]] std::optional<Counter> judge(const Stray& stray);
+
+private:
+    [[nodiscard]] bool is_whole(const Stray& stray);
+
+    const net::IpAddress local_;
+    port::IpIdDeltas deltas_;
+};
+
+}  // namespace cairn::broker
