@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "lib/broker/ask_counters.hpp"
 #include "lib/broker/server.hpp"
 
 namespace {
@@ -21,14 +22,15 @@ using namespace cairn;
 
 constexpr int kUsage = 2;
 constexpr const char* kHelp =
-    "cairn-broker ADDRESS [--udp-port=N] [--listener=FD]\n"
+    "cairn-broker ADDRESS [--udp-port=N] [--listener=FD | --counters]\n"
     "\n"
     "Lends the sockets of a UDP address to the programs of this user. libibverbs.so.1 starts it when it opens the "
     "first\n"
     "device of the address. It ends two seconds after its last program.\n"
     "\n"
     "  --udp-port=N   the port of the address (4791)\n"
-    "  --listener=FD  a socket that listens at the address's meeting place already\n";
+    "  --listener=FD  a socket that listens at the address's meeting place already\n"
+    "  --counters     prints what the broker that runs has counted, and ends\n";
 
 volatile std::sig_atomic_t ends = 0;
 
@@ -39,6 +41,7 @@ void end_soon(int) {
 struct Arguments {
     broker::Place place{};
     int listener = -1;
+    bool looks = false;
 };
 
 std::optional<int> number_behind(std::string_view argument, std::string_view option, int most) {
@@ -61,6 +64,8 @@ Result<Arguments> read_arguments(int argc, char** argv) {
             read.place.udp_port = static_cast<std::uint16_t>(*port);
         } else if (const auto fd = number_behind(argument, "--listener=", 1 << 20)) {
             read.listener = *fd;
+        } else if (argument == "--counters") {
+            read.looks = true;
         } else if (auto address = net::IpAddress::parse(argument); address.ok() && !named) {
             read.place.local = address.value();
             named = true;
@@ -89,6 +94,15 @@ void expect_signals() {
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, nullptr);
     sigaction(SIGHUP, &action, nullptr);
+}
+
+Status print_counters(const broker::Place& place) {
+    const auto counted = broker::ask_for_counters(place, seconds(5));
+    if (!counted.ok()) {
+        return counted.error();
+    }
+    std::fputs(telemetry::text_of(counted.value()).c_str(), stdout);
+    return Nothing{};
 }
 
 Status run(const Arguments& given) {
@@ -120,7 +134,9 @@ int main(int argc, char** argv) {
     }
     const Result<Arguments> given = read_arguments(argc, argv);
     Status ran = given.ok() ? Status(Nothing{}) : Status(given.error());
-    if (ran.ok()) {
+    if (ran.ok() && given.value().looks) {
+        ran = print_counters(given.value().place);
+    } else if (ran.ok()) {
         raise_limits();
         expect_signals();
         static_cast<void>(chdir("/"));

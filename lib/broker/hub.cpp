@@ -86,6 +86,22 @@ void Hub::hear(ClientId id, Client& client, const Rejoin& said, Instant now) {
     client.owed = said.sockets;
 }
 
+// mutants: broker-hub-hear-look
+void Hub::hear(ClientId id, Client& client, const Look&, Instant now) {
+    if (client.state != Client::State::Silent) {
+        end_garbage(id, now);
+        return;
+    }
+    for (std::size_t i = 0; i < telemetry::kCounters<Counter>; ++i) {
+        const auto counter = static_cast<Counter>(i);
+        if (const std::uint64_t value = counters_.of(counter); value != 0) {
+            (void)hands_.send(id, Counted{counter, value});
+        }
+    }
+    (void)hands_.send(id, Look{});
+    end(id, now);
+}
+
 // mutants: broker-hub-hear-sockets
 void Hub::hear(ClientId id, Client& client, const Sockets& said, Instant now) {
     if (client.state != Client::State::Bringing || said.count > client.owed) {

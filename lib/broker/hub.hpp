@@ -74,6 +74,7 @@ private:
     void hear(ClientId id, Client& client, const Rejoin& said, Instant now);
     void hear(ClientId id, Client& client, const Sockets& said, Instant now);
     void hear(ClientId id, Client&, const Leave&, Instant now) { end(id, now); }
+    void hear(ClientId id, Client& client, const Look&, Instant now);
     template <class Said>
     void hear(ClientId id, const Client& client, const Said& said, Instant now) {
         constexpr bool kOfPrograms = requires {

@@ -60,8 +60,12 @@ struct RawWill {
 struct RawName {
     Be32 name;
 };
+struct RawCounted {
+    std::uint8_t counter;
+    Be64 value;
+};
 static_assert(sizeof(RawClaim) == 14 && sizeof(RawWill) == 20 + wire::kMadBytes);
-static_assert(sizeof(RawHead) == 8 && sizeof(RawSlot) == 4 && sizeof(RawStray) == 24);
+static_assert(sizeof(RawCounted) == 9 && sizeof(RawHead) == 8 && sizeof(RawSlot) == 4 && sizeof(RawStray) == 24);
 static_assert(sizeof(RawHead) + sizeof(RawStray) + port::kMaxUdpPayloadBytes <= kMostMessageBytes);
 
 using Bytes = std::span<const std::uint8_t>;
@@ -158,12 +162,20 @@ std::optional<Message> parse_revoke(Bytes body) noexcept {
     return Revoke{read_raw<RawName>(body.data()).name.get()};
 }
 
+// mutants: broker-parse-counted
+std::optional<Message> parse_counted(Bytes body) noexcept {
+    if (!is_exactly<RawCounted>(body) || body[0] >= telemetry::kCounters<Counter>) {
+        return std::nullopt;
+    }
+    return Counted{static_cast<Counter>(body[0]), read_raw<RawCounted>(body.data()).value.get()};
+}
+
 using Parser = std::optional<Message> (*)(Bytes) noexcept;
 // In the order of the variant.
 constexpr std::array<Parser, std::variant_size_v<Message>> kParsers{
-    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>,  parse_slot<Lent>,   parse_sockets,
-    parse_refused,       parse_stray,        parse_nothing<Manage>, parse_claim<Claim>, parse_claim<Claimed>,
-    parse_release,       parse_will,         parse_revoke};
+    parse_nothing<Join>, parse_slot<Rejoin>, parse_nothing<Leave>,  parse_slot<Lent>,    parse_sockets,
+    parse_refused,       parse_stray,        parse_nothing<Manage>, parse_claim<Claim>,  parse_claim<Claimed>,
+    parse_release,       parse_will,         parse_revoke,          parse_nothing<Look>, parse_counted};
 
 class Writer {
 public:
@@ -201,6 +213,10 @@ struct PutBody {
         out.put(RawWill{Be32{said.name}, said.remote.octets(), said.mad});
     }
     void operator()(const Revoke& said) const noexcept { out.put(RawName{Be32{said.name}}); }
+    void operator()(const Look&) const noexcept {}
+    void operator()(const Counted& said) const noexcept {
+        out.put(RawCounted{static_cast<std::uint8_t>(said.counter), Be64{said.value}});
+    }
     void operator()(const Rejoin& said) const noexcept { out.put(RawSlot{said.slot.value, 0, Be16{said.sockets}}); }
     void operator()(const Lent& said) const noexcept { out.put(RawSlot{said.slot.value, 0, Be16{said.sockets}}); }
     void operator()(const Sockets& said) const noexcept { out.put(RawCount{Be16{said.count}}); }

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "lib/base/types.hpp"
+#include "lib/broker/counters.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/port.hpp"
 #include "lib/wire/cm_types.hpp"
@@ -117,8 +118,20 @@ struct Revoke {
     friend bool operator==(const Revoke&, const Revoke&) noexcept = default;
 };
 
-using Message =
-    std::variant<Join, Rejoin, Leave, Lent, Sockets, Refused, Stray, Manage, Claim, Claimed, Release, Will, Revoke>;
+// The broker is to say what it counted, and says this behind all of it. Who asks is no program of the address.
+struct Look {
+    friend bool operator==(const Look&, const Look&) noexcept = default;
+};
+// One for each counter that is not zero.
+struct Counted {
+    Counter counter{};
+    std::uint64_t value = 0;
+
+    friend bool operator==(const Counted&, const Counted&) noexcept = default;
+};
+
+using Message = std::variant<Join, Rejoin, Leave, Lent, Sockets, Refused, Stray, Manage, Claim, Claimed, Release, Will,
+                             Revoke, Look, Counted>;
 
 constexpr std::size_t kMostMessageBytes = 64 + port::kMaxUdpPayloadBytes;
 using MessageBytes = std::array<std::uint8_t, kMostMessageBytes>;

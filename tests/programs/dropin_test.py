@@ -22,8 +22,8 @@ INSTALLED = '/usr/lib/x86_64-linux-gnu/'
 PRIVATE = '@@CAIRN_'  # names that our libraries share
 NET = [127, os.getpid() // 250 % 250 + 1, os.getpid() % 250]  # of this run: others may run beside it
 SERVER, CLIENT = (('{}.{}.{}.' + host).format(*NET) for host in ('2', '3'))
-SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN = (
-    '{}.{}.{}.{}'.format(*NET, host) for host in range(4, 11))
+SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN, COUNTED, UNUSED = (
+    '{}.{}.{}.{}'.format(*NET, host) for host in range(4, 13))
 SECONDS = 60
 
 
@@ -250,6 +250,19 @@ class OneAddress(DropIn):
         held = {os.readlink(f'/proc/{broker}/fd/{fd}') for fd in os.listdir(f'/proc/{broker}/fd')}
         self.assertEqual({name.split(':')[0] for name in held}, {'/dev/null', 'socket', 'anon_inode'})
         self.settled(lambda: brokers(ALONE), lambda found: not found)  # and ends
+
+    def test_what_the_broker_counted_is_shown(self):
+        self.needs('ibv_rc_pingpong')
+        program = os.path.join(os.path.dirname(LIBRARY), 'cairn-broker')
+        port = free_port()
+        with Ended(['ibv_rc_pingpong', '-g', '1', '-p', str(port)], COUNTED) as server:
+            self.listens(port, server)
+            code, out, err = run(program, COUNTED, '--counters')
+            self.assertEqual((code, err), (0, ''), out)
+            self.assertRegex(out, r'\A *broker_lent +1 +slots lent to programs\n\Z')
+        code, out, err = run(program, UNUSED, '--counters')
+        self.assertEqual((code, out), (2, ''))
+        self.assertIn(f'no broker of UDP {UNUSED} port 4791 listens: Connection refused', err)
 
     def test_programs_that_start_at_once_get_one_broker(self):
         self.needs('ibv_devinfo')

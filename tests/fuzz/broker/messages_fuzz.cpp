@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // Half of them begin as messages do.
     std::vector<std::uint8_t> bytes(data, data + size);
     if (size > 8 && data[0] % 2 == 0) {
-        const std::array<std::uint8_t, 8> head{'C', 'r', 'n', 'B', 1, static_cast<std::uint8_t>(data[1] % 14), 0, 0};
+        const std::array<std::uint8_t, 8> head{'C', 'r', 'n', 'B', 1, static_cast<std::uint8_t>(data[1] % 16), 0, 0};
         std::copy(head.begin(), head.end(), bytes.begin());
     }
     const std::optional<broker::Message> read = broker::parse_message(bytes);

@@ -203,8 +203,11 @@ TEST_F(HubTest, NonsenseEndsItsConnection) {
     connect(8);
     say(8, Rejoin{Slot{1}, 2});
     say(8, Rejoin{Slot{1}, 2});
-    EXPECT_EQ(ended, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
-    EXPECT_EQ(count(Counter::Garbage), 8U);
+    connect(9);
+    say(9, Rejoin{Slot{1}, 2});
+    say(9, Look{});
+    EXPECT_EQ(ended, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    EXPECT_EQ(count(Counter::Garbage), 9U);
     EXPECT_EQ(hub.clients(), 0U);
     say(8, Join{});  // what still comes of it is nobody's
     EXPECT_EQ(lendings.size(), 1U);

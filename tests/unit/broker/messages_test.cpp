@@ -42,7 +42,10 @@ std::vector<Message> all_kinds() {
             Claimed{8, wire::ServiceId{}, false},
             Release{wire::ServiceId{0x0106'1f90}},
             Message{a_will()},
-            Revoke{0xabcd}};
+            Revoke{0xabcd},
+            Look{},
+            Counted{Counter::Lent, ~std::uint64_t{0}},
+            Counted{Counter::Hidden, 1}};
 }
 
 bool same(const Message& left, const Message& right) {
@@ -120,6 +123,8 @@ TEST(BrokerMessages, NameSlotsThatThereAre) {
     EXPECT_FALSE(with(Claimed{}, 8 + 12, 2));
     EXPECT_FALSE(with(Claimed{}, 8 + 13, 1));
     EXPECT_FALSE(with(Refused{Refusal::Full}, 8, 5));
+    EXPECT_FALSE(with(Counted{}, 8, static_cast<std::uint8_t>(Counter::Count)));
+    EXPECT_TRUE(with(Counted{}, 8, static_cast<std::uint8_t>(Counter::Count) - 1));
     EXPECT_TRUE(with(Refused{Refusal::Full}, 8, 4));
 }
 

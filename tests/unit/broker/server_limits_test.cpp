@@ -12,6 +12,7 @@
 #include <iterator>
 #include <string>
 
+#include "lib/broker/ask_counters.hpp"
 #include "lib/broker/meeting.hpp"
 #include "tests/unit/broker/running_broker.hpp"
 
@@ -77,6 +78,26 @@ TEST_F(ServerLimitsTest, SilentAndSenselessConnectionsGiveWay) {
         return recv(fd.get(), &octet, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
     };
     EXPECT_TRUE(comes([&] { return std::all_of(silent.begin(), silent.end(), hung_up); }));
+}
+
+TEST_F(ServerLimitsTest, WhoAsksIsToldWhatItCounted) {
+    const auto none = ask_for_counters(place, seconds(5));
+    ASSERT_FALSE(none.ok());
+    EXPECT_NE(none.error().text().find("no broker of UDP " + place.text()), std::string::npos) << none.error().text();
+    const RunningBroker broker(place);
+    const auto one = join();
+    const auto two = join();
+    for (int times = 0; times < 2; ++times) {
+        const auto counted = ask_for_counters(place, seconds(5));
+        ASSERT_TRUE(counted.ok()) << counted.error().text();
+        EXPECT_EQ(counted.value().of(Counter::Lent), 2U);
+        EXPECT_EQ(counted.value().total(), 2U);
+    }
+}
+
+TEST_F(ServerLimitsTest, CountersAreNotToldToAnotherUser) {
+    const RunningBroker broker(place, {}, geteuid() + 1);
+    EXPECT_FALSE(ask_for_counters(place, seconds(5)).ok());
 }
 
 TEST_F(ServerLimitsTest, WhoSaysMoreSocketsThanComeAlongIsEnded) {
