@@ -6,6 +6,9 @@
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
 
+#include <cstddef>
+#include <cstdint>
+
 extern "C" {
 
 int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned int index, int* type);
