@@ -1,8 +1,11 @@
 #include "lib/ibverbs/memory_faults.hpp"
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 
 #include "lib/base/user_memory.hpp"
@@ -18,7 +21,17 @@ struct Caught {
 };
 std::array<Caught, 2> caught{{{SIGSEGV}, {SIGBUS}}};
 std::mutex changing;  // guards `programs` against other writers
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool is_passing_on = false;
+
+// A handler that passes on to us what we pass on to it would go on for ever. Whether it does cannot be told from what
+// the thread did last, since handlers jump out. So the signal itself is marked, in room that the kernel leaves zero.
+[[nodiscard]] bool is_passed_on(siginfo_t& info) noexcept {
+    constexpr int kMark = 0x6361726e;
+    constexpr std::size_t kAt = sizeof(siginfo_t) - sizeof(kMark);
+    auto* const room = reinterpret_cast<char*>(&info) + kAt;
+    const bool before = std::memcmp(room, &kMark, sizeof(kMark)) == 0;
+    std::memcpy(room, &kMark, sizeof(kMark));
+    return before;
+}
 
 // The fault comes again when the handler returns, and then ends the program as it would have without us.
 void restore_default(int signal) noexcept {
@@ -31,18 +44,23 @@ void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
     const struct sigaction& programs = to.programs;
     const bool has_handler = to.readable.load(std::memory_order_acquire) != 0 && programs.sa_handler != SIG_DFL &&
                              programs.sa_handler != SIG_IGN;
-    // A handler that passes on to us what we pass on to it would go on for ever.
-    if (!has_handler || is_passing_on) {
+    if (!has_handler || is_passed_on(*info)) {
         restore_default(to.signal);
         return;
     }
-    is_passing_on = true;
+    // As the kernel would have it. A handler that jumps out leaves the signals as it would have without us.
+    sigset_t blocked = programs.sa_mask;
+    if ((programs.sa_flags & SA_NODEFER) == 0) {
+        sigaddset(&blocked, to.signal);
+    }
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
     if ((programs.sa_flags & SA_SIGINFO) != 0) {
         programs.sa_sigaction(to.signal, info, context);
     } else {
         programs.sa_handler(to.signal);
     }
-    is_passing_on = false;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) noexcept {
@@ -61,8 +79,9 @@ void put_before(Caught& one) noexcept {
     }
     struct sigaction ours {};
     ours.sa_sigaction = on_signal;
-    // The program's mask and stack are those that its handler expects. The engine leaves the handler without returning.
-    ours.sa_mask = now.sa_mask;
+    // The engine leaves the handler without returning: nothing may be blocked then. The stack is the one that the
+    // program's handler expects; its signals are blocked when it is called.
+    sigemptyset(&ours.sa_mask);
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     one.readable.store(0, std::memory_order_release);
     one.programs = now;

@@ -31,7 +31,13 @@ protected:
         struct sigaction programs {};
         programs.sa_sigaction = handler;
         programs.sa_flags = SA_SIGINFO;
+        sigfillset(&programs.sa_mask);
         sigaction(SIGSEGV, &programs, &earlier);
+    }
+    static bool is_blocked(int number) {
+        sigset_t now;
+        pthread_sigmask(SIG_BLOCK, nullptr, &now);
+        return sigismember(&now, number) == 1;
     }
     static void jump_back(int, siginfo_t*, void*) {
         ++seen;
@@ -56,6 +62,42 @@ TEST_F(MemoryFaultsTest, TheEnginesFaultsAreCaughtAndTheProgramsGoToItsHandler) 
     }
     EXPECT_EQ(seen, 1);
     EXPECT_FALSE(engine_access());
+}
+
+TEST_F(MemoryFaultsTest, TheEnginesFaultsLeaveTheProgramsSignalsAsTheyWere) {
+    install(jump_back);
+    catch_memory_faults();
+    EXPECT_FALSE(engine_access());
+    for (const int each : {SIGSEGV, SIGBUS, SIGTERM, SIGUSR1}) {
+        EXPECT_FALSE(is_blocked(each)) << each;
+    }
+}
+
+TEST_F(MemoryFaultsTest, TheProgramsHandlerHasTheSignalsBlockedThatItAskedFor) {
+    static bool blocked = false;
+    install([](int number, siginfo_t*, void*) {
+        blocked = is_blocked(SIGUSR1) && is_blocked(number);
+        siglongjmp(way_back, 1);
+    });
+    catch_memory_faults();
+    if (sigsetjmp(way_back, 1) == 0) {
+        touch(pages.all().data());
+        FAIL();
+    }
+    EXPECT_TRUE(blocked);
+    EXPECT_FALSE(is_blocked(SIGUSR1));
+}
+
+// As programs do that probe memory: they leave their handler each time.
+TEST_F(MemoryFaultsTest, TheProgramsFaultsGoToItsHandlerAgainAndAgain) {
+    install(jump_back);
+    catch_memory_faults();
+    while (seen < 3) {
+        if (sigsetjmp(way_back, 1) == 0) {
+            touch(pages.all().data());
+            FAIL();
+        }
+    }
 }
 
 TEST_F(MemoryFaultsTest, AHandlerThatCameLaterIsPutBehindOurs) {
