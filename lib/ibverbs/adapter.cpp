@@ -21,12 +21,14 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// The program's signals are for its own threads.
+// The program's signals are for its own threads. Those of memory that is not there are each thread's own.
 class NoSignals {
 public:
     NoSignals() noexcept {
         sigset_t all;
         sigfillset(&all);
+        sigdelset(&all, SIGSEGV);
+        sigdelset(&all, SIGBUS);
         pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
     NoSignals(const NoSignals&) = delete;

@@ -1,7 +1,9 @@
 // Regions: null, on demand, zero-based; changes of them, and advice.
+#include <poll.h>
 #include <sys/mman.h>
 
 #include <limits>
+#include <utility>
 
 #include "tests/unit/ibverbs/verbs_rig.hpp"
 
@@ -210,6 +212,40 @@ TEST_F(MemoryTest, ARefusedChangeChangesNothing) {
     const ibv_sge to{address_of(bytes_.data()), 4, mr_->lkey};
     EXPECT_EQ(do_work(qp_, IBV_WR_RDMA_READ, to, address_of(page), mr->rkey).status, IBV_WC_SUCCESS);
     EXPECT_EQ(bytes_[0], 0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    munmap(page, 4096);
+}
+
+// The helper thread, which has the program's signals blocked, places what comes while nobody calls.
+TEST_F(MemoryTest, MemoryThatVanishedIsAnErrorWhoeverTouchesIt) {
+    void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ibv_mr* const mr = ibv_reg_mr(pd, page, 4096, kAllAccess);
+    ASSERT_NE(mr, nullptr);
+    ibv_comp_channel* const channel = ibv_create_comp_channel(context);
+    ibv_cq* const armed = ibv_create_cq(context, 8, nullptr, channel, 0);
+    ibv_cq* const before = std::exchange(cq, armed);
+    ibv_qp* const by = make_qp(pd);
+    ibv_qp* const to = make_qp(pd);
+    connect_both(by, to);
+    ASSERT_EQ(ibv_req_notify_cq(armed, 0), 0);
+    ASSERT_EQ(mprotect(page, 4096, PROT_NONE), 0);
+    ibv_sge piece{address_of(bytes_.data()), 4, mr_->lkey};
+    ibv_send_wr request{};
+    request.sg_list = &piece;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = IBV_SEND_SIGNALED;
+    request.wr.rdma = {address_of(page), mr->rkey};
+    ibv_send_wr* refused = nullptr;
+    ASSERT_EQ(ibv_post_send(by, &request, &refused), 0);
+    pollfd event{channel->fd, POLLIN, 0};
+    EXPECT_EQ(poll(&event, 1, 20'000), 1);
+    EXPECT_EQ(next_completion().status, IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_destroy_qp(by), 0);
+    EXPECT_EQ(ibv_destroy_qp(to), 0);
+    EXPECT_EQ(ibv_destroy_cq(armed), 0);
+    EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+    cq = before;
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     munmap(page, 4096);
 }
