@@ -58,10 +58,11 @@ void Cq::disarm() noexcept {
 
 ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
     const bool has_domain = (wanted.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
-    if (has_domain && (wanted.parent_domain == nullptr || Pd::of(wanted.parent_domain).base == nullptr)) {
+    if (has_domain && (wanted.parent_domain == nullptr || Pd::of(wanted.parent_domain).base == nullptr ||
+                       !is_of(context, wanted.parent_domain))) {
         return fail(EINVAL);
     }
-    if (wanted.cqe == 0 || wanted.cqe > roce::kMaxCompletionSlots ||
+    if (!is_of(context, wanted.channel) || wanted.cqe == 0 || wanted.cqe > roce::kMaxCompletionSlots ||
         wanted.comp_vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) {
         return fail(EINVAL);
     }

@@ -101,6 +101,9 @@ int free_device_memory(ibv_dm* dm) noexcept {
 
 ibv_mr* register_device_memory(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t bytes,
                                unsigned access) noexcept {
+    if (!is_of(pd->context, dm)) {
+        return fail(EINVAL);
+    }
     return make_or_null([&]() -> ibv_mr* {
         SharedRegion region;
         region.kind = SharedRegion::Kind::DeviceMemory;

@@ -31,8 +31,8 @@ int free_thread_domain(ibv_td* td) noexcept {
 // adapter shares with the program: here there are none.
 ibv_pd* allocate_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) noexcept {
     constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-    if (wanted->pd == nullptr || (wanted->comp_mask & ~kKnown) != 0 ||
-        &adapter_of(wanted->pd->context) != &adapter_of(context)) {
+    if (wanted->pd == nullptr || (wanted->comp_mask & ~kKnown) != 0 || !is_of(context, wanted->pd) ||
+        !is_of(context, wanted->td)) {
         return fail(EINVAL);
     }
     return make_or_null([&]() -> ibv_pd* {

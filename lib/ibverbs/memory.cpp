@@ -247,6 +247,10 @@ int ibv_rereg_mr(ibv_mr* mr, int which, ibv_pd* pd, void* address, std::size_t b
         }
         cairn::roce::RegionChange change;
         if ((which & IBV_REREG_MR_CHANGE_PD) != 0) {
+            if (!is_of(mr->context, pd)) {
+                errno = EINVAL;
+                return IBV_REREG_MR_ERR_INPUT;
+            }
             change.pd = Pd::of(pd).id();
         }
         const int reason = which == 0 ? EINVAL : judge_change(region, wanted, change);

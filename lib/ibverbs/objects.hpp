@@ -35,6 +35,13 @@ struct Context : verbs_context {
     return *Context::of(context).adapter;
 }
 
+// Objects go together if they are of one adapter: then one lock guards both. nullptr goes with all.
+// mutants: ibverbs-is-of
+template <class Object>
+[[nodiscard]] bool is_of(ibv_context* context, const Object* object) noexcept {
+    return object == nullptr || object->context == context || &adapter_of(object->context) == &adapter_of(context);
+}
+
 // What allows programs to leave a thread's objects unlocked. Here all of them are locked.
 struct Td : ibv_td {
     std::uint32_t users = 0;  // parent domains

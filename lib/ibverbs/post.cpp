@@ -70,7 +70,7 @@ struct Room {
     to.invalidate = Rkey{from.invalidate_rkey};
     to.remote_srqn = Srqn{from.qp_type.xrc.remote_srqn};
     if (to.opcode == roce::WorkOpcode::BindWindow) {
-        return describe_binding(from, to);
+        return describe_binding(qp.qp_base.context, from, to);
     }
     set_target(from, to);
     return 0;
@@ -101,7 +101,7 @@ int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept {
     if (!qp.is_datagrams()) {
         return errno_of(qp.connection->pair.post_send(request));
     }
-    if (from.wr.ud.ah == nullptr) {
+    if (from.wr.ud.ah == nullptr || !is_of(qp.qp_base.context, from.wr.ud.ah)) {
         return EINVAL;
     }
     return errno_of(qp.datagrams->post_send(

@@ -109,7 +109,7 @@ void count_users(Qp& qp, std::uint32_t step) noexcept {
 }
 
 // Returns an errno value.
-[[nodiscard]] int judge(const ibv_qp_init_attr_ex& wanted) noexcept {
+[[nodiscard]] int judge(ibv_context* context, const ibv_qp_init_attr_ex& wanted) noexcept {
     constexpr std::uint32_t kKnown =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     const auto has = [&wanted](std::uint32_t bit) noexcept { return (wanted.comp_mask & bit) != 0; };
@@ -120,13 +120,15 @@ void count_users(Qp& qp, std::uint32_t step) noexcept {
         return EOPNOTSUPP;
     }
     if (wanted.qp_type == IBV_QPT_XRC_RECV) {
-        return has(IBV_QP_INIT_ATTR_XRCD) && wanted.xrcd != nullptr ? 0 : EINVAL;
+        return has(IBV_QP_INIT_ATTR_XRCD) && wanted.xrcd != nullptr && is_of(context, wanted.xrcd) ? 0 : EINVAL;
     }
     const bool receives = wanted.qp_type != IBV_QPT_XRC_SEND;
     const bool is_whole = has(IBV_QP_INIT_ATTR_PD) && wanted.pd != nullptr && wanted.send_cq != nullptr &&
                           (!receives || wanted.recv_cq != nullptr) && (receives || wanted.srq == nullptr);
     const bool is_basic = wanted.srq == nullptr || Srq::of(wanted.srq).domain == nullptr;
-    return is_whole && is_basic && is_possible(wanted.cap) ? 0 : EINVAL;
+    const bool is_one = is_of(context, wanted.pd) && is_of(context, wanted.send_cq) && is_of(context, wanted.srq) &&
+                        (!receives || is_of(context, wanted.recv_cq));
+    return is_whole && is_one && is_basic && is_possible(wanted.cap) ? 0 : EINVAL;
 }
 
 // What the program gets is what it asked for, or more.
@@ -233,7 +235,7 @@ roce::QpState Qp::current_state() const noexcept {
 }
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
-    const int refused = judge(*wanted);
+    const int refused = judge(context, *wanted);
     if (refused != 0) {
         return fail(refused);
     }

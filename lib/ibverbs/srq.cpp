@@ -71,6 +71,7 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexc
         return fail(EOPNOTSUPP);
     }
     if (!has(IBV_SRQ_INIT_ATTR_PD) || !has(IBV_SRQ_INIT_ATTR_XRCD) || !has(IBV_SRQ_INIT_ATTR_CQ) ||
+        !is_of(context, wanted->pd) || !is_of(context, wanted->xrcd) || !is_of(context, wanted->cq) ||
         !is_possible(wanted->attr)) {
         return fail(EINVAL);
     }

@@ -10,9 +10,10 @@ namespace cairn::ibverbs {
 
 namespace {
 
-[[nodiscard]] int describe(const ibv_mw_bind_info& wanted, Rkey key, roce::SendRequest& to) noexcept {
+[[nodiscard]] int describe(ibv_context* context, const ibv_mw_bind_info& wanted, Rkey key,
+                           roce::SendRequest& to) noexcept {
     const auto rights = to_rights(wanted.mw_access_flags);
-    if (!rights || (wanted.mr == nullptr && wanted.length != 0)) {
+    if (!rights || (wanted.mr == nullptr && wanted.length != 0) || !is_of(context, wanted.mr)) {
         return EINVAL;
     }
     to.opcode = roce::WorkOpcode::BindWindow;
@@ -27,12 +28,12 @@ namespace {
 
 }  // namespace
 
-int describe_binding(const ibv_send_wr& from, roce::SendRequest& to) noexcept {
-    if (from.bind_mw.mw == nullptr || from.bind_mw.mw->type != IBV_MW_TYPE_2 ||
+int describe_binding(ibv_context* context, const ibv_send_wr& from, roce::SendRequest& to) noexcept {
+    if (from.bind_mw.mw == nullptr || !is_of(context, from.bind_mw.mw) || from.bind_mw.mw->type != IBV_MW_TYPE_2 ||
         !roce::name_one_window(Rkey{from.bind_mw.mw->rkey}, Rkey{from.bind_mw.rkey})) {
         return EINVAL;
     }
-    return describe(from.bind_mw.bind_info, Rkey{from.bind_mw.rkey}, to);
+    return describe(context, from.bind_mw.bind_info, Rkey{from.bind_mw.rkey}, to);
 }
 
 ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
@@ -59,7 +60,7 @@ ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
 }
 
 int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
-    if (mw->type != IBV_MW_TYPE_1) {
+    if (mw->type != IBV_MW_TYPE_1 || !is_of(qp->context, mw)) {
         return EINVAL;
     }
     Qp& by = Qp::of(qp);
@@ -67,7 +68,7 @@ int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
     const std::lock_guard hold(adapter.lock());
     roce::SendRequest request;
     const Rkey key = roce::key_of_next_binding(Rkey{mw->rkey});
-    int reason = by.is_datagrams() ? EINVAL : describe(wanted->bind_info, key, request);
+    int reason = by.is_datagrams() ? EINVAL : describe(qp->context, wanted->bind_info, key, request);
     if (reason == 0) {
         request.wr_id = wanted->wr_id;
         request.signalled = by.signals_all || (wanted->send_flags & IBV_SEND_SIGNALED) != 0;

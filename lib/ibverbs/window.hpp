@@ -11,6 +11,6 @@ struct Window : ibv_mw {
 };
 
 // Writes the binding that a request asks for to `to`. Returns an errno value.
-[[nodiscard]] int describe_binding(const ibv_send_wr& from, roce::SendRequest& to) noexcept;
+[[nodiscard]] int describe_binding(ibv_context* context, const ibv_send_wr& from, roce::SendRequest& to) noexcept;
 
 }  // namespace cairn::ibverbs

@@ -103,7 +103,7 @@ ibv_qp* open_shared_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept 
         return fail(EOPNOTSUPP);
     }
     if ((wanted->comp_mask & kNeeded) != kNeeded || wanted->xrcd == nullptr || wanted->qp_type != IBV_QPT_XRC_RECV ||
-        &adapter_of(wanted->xrcd->context) != &adapter_of(context)) {
+        !is_of(context, wanted->xrcd)) {
         return fail(EINVAL);
     }
     return make_or_null([&]() -> ibv_qp* {

@@ -3,39 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <string>
 #include <vector>
 
-#include "tests/support/loopback.hpp"
-
 namespace cairn::test {
-
-// Devices "left" and "right", whose addresses this process and its children have for themselves. Call it first.
-inline void configure_devices() {
-    static const bool done = [] {
-        const std::string devices = "left=" + loopback(1) + ",right=" + loopback(2);
-        return setenv("CAIRN_DEVICES", devices.c_str(), 1) == 0 && setenv("CAIRN_BROKER", "off", 1) == 0;
-    }();
-    ASSERT_TRUE(done);
-}
-
-// Returns nullptr if there is no such device, or if it cannot be opened.
-inline ibv_context* open_device(const std::string& name) {
-    int count = 0;
-    ibv_device** const list = ibv_get_device_list(&count);
-    ibv_context* context = nullptr;
-    for (int i = 0; i < count; ++i) {
-        context = name == ibv_get_device_name(list[i]) ? ibv_open_device(list[i]) : context;
-    }
-    ibv_free_device_list(list);
-    return context;
-}
 
 // What one end tells the other.
 struct EndName {

@@ -1,13 +1,12 @@
 // Threads that use one library at once: over two contexts of a process, and over two processes. It is for TSan too.
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <functional>
 #include <thread>
 
+#include "tests/support/verbs_devices.hpp"
 #include "tests/support/verbs_end.hpp"
 
 namespace cairn::test {
@@ -17,15 +16,6 @@ constexpr int kThreads = 4;
 constexpr int kRounds = 6;
 constexpr int kMessages = 40;
 constexpr std::uint32_t kMessageBytes = 1500;
-
-// Exchanges values with the other end of a socket.
-template <class Value>
-Value swap_over(int socket, const Value& mine) {
-    Value theirs{};
-    EXPECT_EQ(write(socket, &mine, sizeof(mine)), static_cast<ssize_t>(sizeof(mine)));
-    EXPECT_EQ(read(socket, &theirs, sizeof(theirs)), static_cast<ssize_t>(sizeof(theirs)));
-    return theirs;
-}
 
 using Take = ibv_wc (VerbsEnd::*)();
 
@@ -85,17 +75,6 @@ void disturb(ibv_context* context, const std::string& name, const std::atomic<bo
         std::this_thread::yield();
     }
 }
-
-struct Sockets {
-    Sockets() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0); }
-    Sockets(const Sockets&) = delete;
-    Sockets& operator=(const Sockets&) = delete;
-    ~Sockets() {
-        close(ends[0]);
-        close(ends[1]);
-    }
-    std::array<int, 2> ends{};
-};
 
 TEST(Threads, OfTwoContextsOfAProcessMakeUseAndEndQueuePairsAtOnce) {
     configure_devices();
