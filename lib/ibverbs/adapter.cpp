@@ -13,6 +13,7 @@
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
+#include "lib/ibverbs/adapters_in_use.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 #include "lib/port/faulty_port.hpp"
 #include "lib/port/uring_port.hpp"
@@ -116,6 +117,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     made->socket_fd_ = made->port_->descriptor();
     try {
         const NoSignals blocked;
+        AdaptersInUse::add(*made, config.device);
         made->helper_ = std::thread([adapter = made.get()] { adapter->run_helper(); });
     } catch (const std::system_error& refused) {
         return Error{std::string("cannot start a thread: ") + refused.what(), "raise the limit of threads (ulimit -u)"};
@@ -124,6 +126,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
 }
 
 Adapter::~Adapter() {
+    AdaptersInUse::remove(*this);
     ends_.store(true, std::memory_order_release);
     wake_helper();
     if (helper_.joinable()) {

@@ -23,6 +23,7 @@
 namespace cairn::ibverbs {
 
 struct AdapterConfig {
+    std::string device;  // whose adapter it is
     net::IpAddress local{};
     std::string pcap;  // capture file; empty: none
     port::Faults faults{};

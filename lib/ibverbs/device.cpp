@@ -67,15 +67,15 @@ Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
     std::shared_ptr<Adapter> adapter = known.lock();
     if (adapter == nullptr) {
         const char* const pcap = std::getenv("CAIRN_PCAP");
-        Result<std::shared_ptr<Adapter>> opened =
-            Adapter::open({device.config.address, pcap == nullptr ? std::string() : std::string(pcap),
-                           faults_of_process().ok() ? faults_of_process().value() : port::Faults{}});
+        Result<std::shared_ptr<Adapter>> opened = Adapter::open(
+            {device.config.name, device.config.address, pcap == nullptr ? std::string() : std::string(pcap),
+             faults_of_process().ok() ? faults_of_process().value() : port::Faults{}});
         if (!opened.ok()) {
             return opened;
         }
         adapter = std::move(opened).value();
         known = adapter;
-        show_statistics(device.config.name, adapter);
+        show_statistics();
     }
     return adapter;
 }

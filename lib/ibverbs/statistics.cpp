@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <cstring>
 #include <ctime>
-#include <mutex>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "lib/base/secret.hpp"
+#include "lib/ibverbs/adapter.hpp"
+#include "lib/ibverbs/adapters_in_use.hpp"
 
 namespace cairn::ibverbs {
 
@@ -25,41 +26,22 @@ constexpr std::size_t kStackBytes = 256U << 10U;
 constexpr int kWaiting = 8;
 constexpr timeval kPatience{2, 0};
 
-struct Shown {
-    std::string device;
-    std::weak_ptr<Adapter> adapter;
-};
-
-// Of this process. A child of fork() has neither the thread nor the right to the socket: it begins anew.
-struct Statistics {
-    std::mutex mutex;
-    std::vector<Shown> shown;
-    int socket = -1;
-};
-Statistics* statistics_of_process = nullptr;
+// Of this process; -1: there is none. A child of fork() has neither the thread nor the right to the socket: it begins
+// anew.
+int socket_of_process = -1;
 
 void forget_statistics() noexcept {
-    if (statistics_of_process != nullptr && statistics_of_process->socket >= 0) {
-        close(statistics_of_process->socket);
+    if (socket_of_process >= 0) {
+        close(std::exchange(socket_of_process, -1));
     }
-    statistics_of_process = nullptr;  // its mutex may be held by nobody who is here
 }
 
-std::string text_of(Statistics& statistics) {
-    std::vector<std::pair<std::string, std::shared_ptr<Adapter>>> adapters;
-    {
-        const std::lock_guard hold(statistics.mutex);
-        for (const Shown& each : statistics.shown) {
-            if (std::shared_ptr<Adapter> adapter = each.adapter.lock()) {
-                adapters.emplace_back(each.device, std::move(adapter));
-            }
-        }
-    }
+std::string write_text() {
     std::string text = fmt::format("{}\n", program_invocation_short_name);
-    for (const auto& [device, adapter] : adapters) {
-        worker::Worker& worker = adapter->worker();
+    AdaptersInUse::visit([&text](const std::string& device, Adapter& adapter) {
+        worker::Worker& worker = adapter.worker();
         text += fmt::format("{} {}\n{}", device, worker.port().local_address().text(), worker.counters().text());
-    }
+    });
     return text;
 }
 
@@ -70,9 +52,9 @@ bool is_same_user(int connection) noexcept {
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-void answer(Statistics& statistics, int connection) {
+void answer(int connection) {
     setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
-    const std::string text = text_of(statistics);
+    const std::string text = write_text();
     for (std::size_t sent = 0; sent < text.size();) {
         const ssize_t some = send(connection, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
         if (some <= 0) {
@@ -82,11 +64,10 @@ void answer(Statistics& statistics, int connection) {
     }
 }
 
-void* serve(void* given) noexcept {
-    Statistics& statistics = *static_cast<Statistics*>(given);
+void* serve(void*) noexcept {
     pthread_setname_np(pthread_self(), "cairn-stat");
     for (;;) {
-        const int connection = accept4(statistics.socket, nullptr, nullptr, SOCK_CLOEXEC);
+        const int connection = accept4(socket_of_process, nullptr, nullptr, SOCK_CLOEXEC);
         if (connection < 0) {
             const timespec pause{0, 100'000'000};  // no descriptor is left, perhaps
             nanosleep(&pause, nullptr);
@@ -94,7 +75,7 @@ void* serve(void* given) noexcept {
         }
         try {
             if (is_same_user(connection)) {
-                answer(statistics, connection);
+                answer(connection);
             }
         } catch (...) {  // no memory: an answer that ends early
         }
@@ -116,7 +97,7 @@ int open_socket() {
     return fd;
 }
 
-bool start(Statistics& statistics) noexcept {
+bool start() noexcept {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -126,35 +107,23 @@ bool start(Statistics& statistics) noexcept {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
     pthread_t thread{};
-    const bool started = pthread_create(&thread, &attributes, serve, &statistics) == 0;
+    const bool started = pthread_create(&thread, &attributes, serve, nullptr) == 0;
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
     return started;
 }
 
-// Called by one thread at a time: by who opens an adapter.
-Statistics& statistics() {
-    static const int registered = pthread_atfork(nullptr, nullptr, forget_statistics);
-    static_cast<void>(registered);
-    if (statistics_of_process == nullptr) {
-        statistics_of_process = new Statistics;
-        statistics_of_process->socket = open_socket();
-        if (statistics_of_process->socket >= 0 && !start(*statistics_of_process)) {
-            close(std::exchange(statistics_of_process->socket, -1));
-        }
-    }
-    return *statistics_of_process;
-}
-
 }  // namespace
 
-void show_statistics(const std::string& device, const std::shared_ptr<Adapter>& adapter) {
-    static std::mutex one_at_a_time;
-    const std::lock_guard only(one_at_a_time);
-    Statistics& of = statistics();
-    const std::lock_guard hold(of.mutex);
-    std::erase_if(of.shown, [](const Shown& each) { return each.adapter.expired(); });
-    of.shown.push_back({device, adapter});
+void show_statistics() {
+    static const int registered = pthread_atfork(nullptr, nullptr, forget_statistics);
+    static_cast<void>(registered);
+    if (socket_of_process < 0) {
+        socket_of_process = open_socket();
+        if (socket_of_process >= 0 && !start()) {
+            close(std::exchange(socket_of_process, -1));
+        }
+    }
 }
 
 }  // namespace cairn::ibverbs
