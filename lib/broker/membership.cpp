@@ -48,14 +48,11 @@ struct ForkedChild {
     static void prepare() noexcept { members().mutex.lock(); }
     static void release() noexcept { members().mutex.unlock(); }
     static void forget() noexcept {
-        const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        const Nowhere nowhere;
         for (Membership* const each : members().all) {
-            each->forget_in_child(nothing);
+            each->forget_in_child(nowhere);
         }
         members().all.clear();
-        if (nothing >= 0) {
-            close(nothing);
-        }
         release();
     }
     static void watch() {
@@ -136,18 +133,13 @@ Membership::~Membership() {
     voice_.say_farewell();
 }
 
-void Membership::forget_in_child(int nothing) noexcept {
-    const auto forget = [nothing](int fd) noexcept {
-        if (fd >= 0 && (nothing < 0 || dup3(nothing, fd, O_CLOEXEC) < 0)) {
-            close(fd);
-        }
-    };
+void Membership::forget_in_child(const Nowhere& nowhere) noexcept {
     for (const OwnedFd& each : held_) {
-        forget(each.get());
+        nowhere.replace(each.get());
     }
-    forget(connection_.get());
+    nowhere.replace(connection_.get());
     voice_.forget_in_child();
-    forget(queues_->lent_socket());
+    nowhere.replace(queues_->lent_socket());
 }
 
 void Membership::run() noexcept {

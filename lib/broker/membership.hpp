@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/base/nowhere.hpp"
 #include "lib/base/owned_fd.hpp"
 #include "lib/base/result.hpp"
 #include "lib/broker/packets.hpp"
@@ -62,7 +63,7 @@ private:
     void come_back() noexcept;
 
     friend struct ForkedChild;
-    void forget_in_child(int nothing) noexcept;
+    void forget_in_child(const Nowhere& nowhere) noexcept;
 
     const MembershipConfig config_;
     Slot slot_{};

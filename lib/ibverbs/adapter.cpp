@@ -13,7 +13,7 @@
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
-#include "lib/ibverbs/adapters_in_use.hpp"
+#include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 #include "lib/port/faulty_port.hpp"
 #include "lib/port/uring_port.hpp"
@@ -52,28 +52,34 @@ Adapter::Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr
 
 namespace {
 
-Result<std::unique_ptr<port::UringPort>> open_socket(const AdapterConfig& config, const broker::Joined& joined) {
-    port::UringPortConfig of_port;
-    of_port.local = config.local;
-    of_port.mode = port::SocketMode::Plain;  // a ring belongs to one thread, and containers refuse it
-    of_port.pcap = config.pcap;
+struct Socket {
+    std::shared_ptr<port::SocketQueues> queues;
+    std::uint32_t slot = 0;
+};
+
+Result<Socket> open_socket(const AdapterConfig& config, const broker::Joined& joined) {
     if (joined.membership != nullptr) {
-        return port::UringPort::open(of_port, joined.membership->queues(), joined.membership->slot().value);
+        return Socket{joined.membership->queues(), joined.membership->slot().value};
     }
-    Result<std::unique_ptr<port::UringPort>> port = port::UringPort::open(of_port);
-    if (port.ok()) {
-        return port;
+    port::SocketQueuesConfig alone;
+    alone.local = config.local;
+    alone.pcap = config.pcap;
+    auto queues = port::SocketQueues::open(alone);
+    if (queues.ok()) {
+        return Socket{std::move(queues).value(), 0};
     }
-    const Error& refused = port.error();
+    const Error& refused = queues.error();
     return Error{refused.what, refused.remedy + " (it cannot be shared: " + joined.why_alone + ")"};
 }
 
-Result<std::unique_ptr<port::Port>> open_port(const AdapterConfig& config, const broker::Joined& joined) {
-    Result<std::unique_ptr<port::UringPort>> socket = open_socket(config, joined);
-    if (!socket.ok()) {
-        return socket.error();
+Result<std::unique_ptr<port::Port>> open_port(const AdapterConfig& config, const Socket& socket) {
+    port::UringPortConfig of_port;
+    of_port.mode = port::SocketMode::Plain;  // a ring belongs to one thread, and containers refuse it
+    Result<std::unique_ptr<port::UringPort>> opened = port::UringPort::open(of_port, socket.queues, socket.slot);
+    if (!opened.ok()) {
+        return opened.error();
     }
-    std::unique_ptr<port::Port> port = std::move(socket).value();
+    std::unique_ptr<port::Port> port = std::move(opened).value();
     if (config.faults.any_of_port()) {
         port = std::make_unique<port::FaultyPort>(std::move(port), config.faults, read_monotonic());
     }
@@ -91,7 +97,11 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     if (!joined.ok()) {
         return joined.error();
     }
-    Result<std::unique_ptr<port::Port>> port = open_port(config, joined.value());
+    Result<Socket> socket = open_socket(config, joined.value());
+    if (!socket.ok()) {
+        return socket.error();
+    }
+    Result<std::unique_ptr<port::Port>> port = open_port(config, socket.value());
     if (!port.ok()) {
         return port.error();
     }
@@ -117,7 +127,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     made->socket_fd_ = made->port_->descriptor();
     try {
         const NoSignals blocked;
-        AdaptersInUse::add(*made, config.device);
+        InUse::add(*made, config.device, {socket.value().queues->lent_socket(), made->socket_fd_, wake_fd});
         made->helper_ = std::thread([adapter = made.get()] { adapter->run_helper(); });
     } catch (const std::system_error& refused) {
         return Error{std::string("cannot start a thread: ") + refused.what(), "raise the limit of threads (ulimit -u)"};
@@ -126,7 +136,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
 }
 
 Adapter::~Adapter() {
-    AdaptersInUse::remove(*this);
+    InUse::remove(*this);
     ends_.store(true, std::memory_order_release);
     wake_helper();
     if (helper_.joinable()) {
@@ -172,7 +182,10 @@ void Adapter::flush(Instant now) noexcept {
 // more packets come, for a few turns: one covers all.
 void Adapter::poll_turn() noexcept {
     const Instant now = this->now();
-    const bool wakes_helper = policy_.on_caller_turn(now, last_call_, armed_ != 0);
+    const HelperPolicy::CallerTurn turn = policy_.on_caller_turn(now, last_call_, armed_ != 0);
+    if (turn == HelperPolicy::CallerTurn::NotTaken) [[unlikely]] {
+        return;
+    }
     last_call_ = now;
     const bool bounded = helper_comes_soon(now);
     const Owed owed = engine().owed();
@@ -189,7 +202,7 @@ void Adapter::poll_turn() noexcept {
         port_->wait(Duration{}, -1);
     }
     events_.show_all();
-    if (wakes_helper) [[unlikely]] {
+    if (turn == HelperPolicy::CallerTurn::WakesHelper) [[unlikely]] {
         wake_helper();
     }
 }
@@ -206,6 +219,9 @@ void Adapter::on_posted(std::uint64_t bytes) noexcept {
 }
 
 void Adapter::settle() noexcept {
+    if (policy_.mode() == HelperPolicy::Mode::Gone) [[unlikely]] {
+        return;
+    }
     const Instant now = this->now();
     posts_.on_sent_by_other(now);
     worker_->turn(now);
@@ -217,6 +233,12 @@ void Adapter::on_armed() noexcept {
     if (armed_++ == 0 && policy_.is_parked() && !lease_.was_lately(now())) {
         wake_helper();
     }
+}
+
+void Adapter::orphan() noexcept {
+    kept_ = weak_from_this().lock();
+    policy_.on_fork();
+    socket_fd_ = -1;
 }
 
 void Adapter::wake_helper() noexcept {

@@ -41,7 +41,7 @@ public:
 };
 
 // What is said to need the lock is called by who holds it. Everything of the engine needs it too.
-class Adapter {
+class Adapter : public std::enable_shared_from_this<Adapter> {
 public:
     // Opens the address, beside other programs if there is a broker, and starts the helper thread. Errors: those of
     // Membership::join() and UringPort::open(); no thread, no descriptor.
@@ -73,6 +73,10 @@ public:
     // do, unless nothing comes for long. Returns false if a signal ended the sleep. A cancellation point; the lock is
     // not held by the caller, nor meanwhile.
     [[nodiscard]] bool sleep_for_event(int fd);
+    // This process is a child of fork(), and the adapter its parent's: nothing is sent or taken in from now on, and
+    // nobody waits. Objects may be ended. It never ends itself, since its threads are not here. Its descriptors are no
+    // more than their numbers: see InUse.
+    void orphan() noexcept;
     // A completion queue was armed: its owner is about to sleep, and the helper looks at the socket from now on.
     void on_armed() noexcept;
     // It fired, or ended.
@@ -125,6 +129,7 @@ private:
     std::atomic<int> watched_fd_{-1};
     std::atomic<bool> ends_{false};
     std::thread helper_;
+    std::shared_ptr<Adapter> kept_;  // itself, of an orphan
 };
 
 }  // namespace cairn::ibverbs

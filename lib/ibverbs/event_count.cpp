@@ -6,16 +6,30 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/ibverbs/guarded.hpp"
+#include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 
 namespace cairn::ibverbs {
 
 bool EventCount::open() noexcept {
     fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-    return fd >= 0;
+    if (fd < 0) {
+        return false;
+    }
+    const int refused = result_of([this] {
+        InUse::add(fd);
+        return 0;
+    });
+    if (refused != 0) {
+        ::close(std::exchange(fd, -1));
+        errno = refused;
+    }
+    return refused == 0;
 }
 
 void EventCount::close() noexcept {
+    InUse::remove(fd);
     ::close(std::exchange(fd, -1));
 }
 
@@ -36,7 +50,9 @@ void EventCount::take_back() noexcept {
 
 bool EventCount::wait() {
     std::uint64_t one = 0;
-    return read(fd, &one, sizeof(one)) == sizeof(one);
+    const ssize_t got = read(fd, &one, sizeof(one));
+    errno = got == 0 ? EIO : errno;  // the descriptor is of this process's parent
+    return got == sizeof(one);
 }
 
 void EventsToShow::add(EventCount& count) noexcept {

@@ -25,8 +25,8 @@ struct EventCount {
     }
     // Takes back an event that nobody will find.
     void take_back() noexcept;
-    // Waits for an event, unless the descriptor is non-blocking, and takes it. Returns false, with errno. A
-    // cancellation point; the lock is not held.
+    // Waits for an event, unless the descriptor is non-blocking, and takes it. Returns false, with errno;
+    // EIO: the descriptor is of this process's parent. A cancellation point; the lock is not held.
     [[nodiscard]] bool wait();
 };
 

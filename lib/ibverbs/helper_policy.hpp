@@ -20,11 +20,15 @@ namespace cairn::ibverbs {
 // preempted. Then the helper guards, whoever polls, and parks for a nap from time to time to see whether it still has
 // to. It stops at once if it wakes in vain again and again, since a caller was quicker.
 //
+// Gone: this process is a child of fork(), and has no helper. Callers take no turns, since what comes is their
+// parent's.
+//
 // While the helper is parked, it bounds how long anything waits: what callers leave for their next poll leaves at the
 // end of a nap.
 class HelperPolicy {
 public:
-    enum class Mode : std::uint8_t { Guard, Park };
+    enum class Mode : std::uint8_t { Guard, Park, Gone };
+    enum class CallerTurn : std::uint8_t { Taken, WakesHelper, NotTaken };
 
     static constexpr Duration kNap = microseconds(150);
     static constexpr Duration kPolls = microseconds(20);  // who polls does so more often than this
@@ -42,16 +46,22 @@ public:
         polls_ = 0;
         return mode();
     }
-    // A caller takes a turn at `now`; the one before was at `last_caller_turn`. Returns true if the helper, which
-    // guards and may sleep for long, is parked by this, and is to be woken.
+    // A caller is to take a turn at `now`; the one before was at `last_caller_turn`. The helper, which guards and may
+    // sleep for long, is to be woken if it is parked by this.
     // mutants: ibverbs-helper-policy-on-caller-turn
-    [[nodiscard]] bool on_caller_turn(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
-        if (mode() == Mode::Park || any_armed || now < stay_until_) {
-            return false;
+    [[nodiscard]] CallerTurn on_caller_turn(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
+        if (const Mode mode = this->mode(); mode != Mode::Guard) {
+            return mode == Mode::Park ? CallerTurn::Taken : CallerTurn::NotTaken;
+        }
+        if (any_armed || now < stay_until_) {
+            return CallerTurn::Taken;
         }
         polls_ = now - last_caller_turn < kPolls ? polls_ + 1 : 0;
-        return polls_ == kMany && decide(now, now, false) == Mode::Park;
+        const bool parks = polls_ == kMany && decide(now, now, false) == Mode::Park;
+        return parks ? CallerTurn::WakesHelper : CallerTurn::Taken;
     }
+    // There is no helper any more.
+    void on_fork() noexcept { mode_.store(Mode::Gone, std::memory_order_relaxed); }
     // The socket woke the helper, which guards. `found`: there were packets.
     // mutants: ibverbs-helper-policy-on-wake
     void on_wake(bool found) noexcept {

@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/time.hpp"
 
 namespace cairn::ibverbs {
 
@@ -39,6 +41,18 @@ public:
             __builtin_ia32_pause();
         }
         return false;
+    }
+    // Naps in between. Returns false if it was never found free for about `most`: perhaps by who interrupted the thread
+    // that holds it.
+    [[nodiscard]] bool lock_within(Duration most) noexcept {
+        constexpr Duration kNap = microseconds(100);
+        const timespec nap{0, kNap.ns};
+        bool has = lock_soon();
+        for (std::int64_t naps = most.ns / kNap.ns; !has && naps > 0; --naps) {
+            syscall(SYS_nanosleep, &nap, nullptr);
+            has = lock_soon();
+        }
+        return has;
     }
     void unlock() noexcept {
         const std::uint32_t was = word_.exchange(kFree, std::memory_order_release);

@@ -16,7 +16,7 @@
 
 #include "lib/base/secret.hpp"
 #include "lib/ibverbs/adapter.hpp"
-#include "lib/ibverbs/adapters_in_use.hpp"
+#include "lib/ibverbs/in_use.hpp"
 
 namespace cairn::ibverbs {
 
@@ -38,7 +38,7 @@ void forget_statistics() noexcept {
 
 std::string write_text() {
     std::string text = fmt::format("{}\n", program_invocation_short_name);
-    AdaptersInUse::visit([&text](const std::string& device, Adapter& adapter) {
+    InUse::visit([&text](const std::string& device, Adapter& adapter) {
         worker::Worker& worker = adapter.worker();
         text += fmt::format("{} {}\n{}", device, worker.port().local_address().text(), worker.counters().text());
     });

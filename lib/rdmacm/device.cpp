@@ -30,6 +30,7 @@ Process* of_this_process = nullptr;
 
 // A child of fork() has no connections. It forgets its parent's without ending them.
 void forget_process() noexcept {
+    EventLock::renew();
     of_this_process = new (std::nothrow) Process;
 }
 

@@ -36,6 +36,11 @@ void add(Channel& channel, std::unique_ptr<Event> event) {
 pthread_mutex_t EventLock::mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t EventLock::acknowledged = PTHREAD_COND_INITIALIZER;
 
+void EventLock::renew() noexcept {
+    pthread_mutex_init(&mutex, nullptr);
+    pthread_cond_init(&acknowledged, nullptr);
+}
+
 void Event::set_private_data(std::span<const std::uint8_t> bytes) noexcept {
     const std::size_t size = std::min(bytes.size(), data.size());
     std::copy_n(bytes.begin(), size, data.begin());

@@ -49,6 +49,8 @@ public:
     ~EventLock() { pthread_mutex_unlock(&mutex); }
     // Gives up the lock until an event was acknowledged. A cancellation point.
     void await_acknowledgement() { pthread_cond_wait(&acknowledged, &mutex); }
+    // In a child of fork(): whoever had the lock is not here.
+    static void renew() noexcept;
     void tell_acknowledged() noexcept { pthread_cond_broadcast(&acknowledged); }
 
 private:

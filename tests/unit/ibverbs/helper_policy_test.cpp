@@ -7,6 +7,7 @@ namespace cairn::ibverbs {
 namespace {
 
 using Mode = HelperPolicy::Mode;
+using CallerTurn = HelperPolicy::CallerTurn;
 
 constexpr Instant kLongAgo{-seconds(1).ns};
 
@@ -116,7 +117,9 @@ int polls_until_parked(HelperPolicy& policy, Instant now, Duration apart, bool a
     int polls = 0;
     for (Instant last = now - seconds(1); polls < 100; last = now, now = now + apart) {
         ++polls;
-        if (policy.on_caller_turn(now, last, any_armed)) {
+        const CallerTurn turn = policy.on_caller_turn(now, last, any_armed);
+        EXPECT_NE(turn, CallerTurn::NotTaken);
+        if (turn == CallerTurn::WakesHelper) {
             EXPECT_EQ(policy.mode(), Mode::Park);
             return polls;
         }
@@ -128,7 +131,18 @@ int polls_until_parked(HelperPolicy& policy, Instant now, Duration apart, bool a
 TEST(HelperPolicyTest, CallersThatPollParkAHelperThatNothingWakes) {
     HelperPolicy policy;
     EXPECT_EQ(polls_until_parked(policy, Instant{}, microseconds(1)), HelperPolicy::kMany + 1);
-    EXPECT_FALSE(policy.on_caller_turn(Instant{}, Instant{}, false));  // it is
+    EXPECT_EQ(policy.on_caller_turn(Instant{}, Instant{}, false), CallerTurn::Taken);  // it is
+}
+
+TEST(HelperPolicyTest, InAChildOfForkCallersTakeNoTurns) {
+    for (const bool parked : {false, true}) {
+        HelperPolicy policy;
+        EXPECT_EQ(policy.decide(Instant{}, Instant{}, !parked), parked ? Mode::Park : Mode::Guard);
+        policy.on_fork();
+        for (int i = 0; i < 2 * HelperPolicy::kMany; ++i) {
+            EXPECT_EQ(policy.on_caller_turn(Instant{}, Instant{}, i % 2 == 0), CallerTurn::NotTaken);
+        }
+    }
 }
 
 TEST(HelperPolicyTest, CallersThatPollNowAndThenDoNot) {

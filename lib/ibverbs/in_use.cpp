@@ -1,0 +1,128 @@
+#include "lib/ibverbs/in_use.hpp"
+
+#include <pthread.h>
+
+#include <mutex>
+#include <new>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "lib/base/nowhere.hpp"
+#include "lib/ibverbs/adapter.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+struct Entry {
+    Adapter* adapter;
+    std::string device;
+    std::vector<int> fds;
+    bool locked = false;  // by a fork() that goes on
+};
+
+struct All {
+    Lock lock;  // taken before those of adapters
+    std::vector<Entry> adapters;
+    std::set<int> event_fds;
+};
+
+// Never ended: threads and objects of programs may outlive static objects. nullptr: a child had no memory for it.
+All* all_of_process = nullptr;
+
+// The thread that forks has the lock. A fork() in a handler that interrupted who holds a lock would wait for ever.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool has_all = false;
+constexpr Duration kPatience = seconds(5);
+
+// mutants: ibverbs-lock-all
+void lock_all() noexcept {
+    has_all = all_of_process != nullptr && all_of_process->lock.lock_within(kPatience);
+    if (has_all) {
+        for (Entry& each : all_of_process->adapters) {
+            each.locked = each.adapter->lock().lock_within(kPatience);
+        }
+    }
+}
+
+void unlock(All& all) noexcept {
+    for (Entry& each : all.adapters) {
+        if (std::exchange(each.locked, false)) {
+            each.adapter->lock().unlock();
+        }
+    }
+    all.lock.unlock();
+}
+
+void unlock_all() noexcept {
+    if (std::exchange(has_all, false)) {
+        unlock(*all_of_process);
+    }
+}
+
+// What the child inherits stays where it is, so that the child may end the objects that it knows.
+// mutants: ibverbs-orphan-all
+void orphan_all() noexcept {
+    All* const inherited = std::exchange(all_of_process, new (std::nothrow) All);
+    if (!std::exchange(has_all, false)) {
+        return;
+    }
+    const Nowhere nowhere;
+    for (const int each : inherited->event_fds) {
+        nowhere.replace(each);
+    }
+    for (const Entry& each : inherited->adapters) {
+        for (const int fd : each.fds) {
+            nowhere.replace(fd);
+        }
+        each.adapter->orphan();
+    }
+    unlock(*inherited);
+}
+
+All& all() {
+    static const bool made = [] {
+        all_of_process = new All;
+        pthread_atfork(lock_all, unlock_all, orphan_all);
+        return true;
+    }();
+    if (!made || all_of_process == nullptr) {
+        throw std::bad_alloc();
+    }
+    return *all_of_process;
+}
+
+}  // namespace
+
+void InUse::add(Adapter& adapter, const std::string& device, std::vector<int> fds) {
+    const std::lock_guard hold(all().lock);
+    all().adapters.push_back({&adapter, device, std::move(fds)});
+}
+
+void InUse::add(int event_fd) {
+    const std::lock_guard hold(all().lock);
+    all().event_fds.insert(event_fd);
+}
+
+void InUse::remove(const Adapter& adapter) noexcept {
+    if (all_of_process != nullptr) {
+        const std::lock_guard hold(all_of_process->lock);
+        std::erase_if(all_of_process->adapters, [&adapter](const Entry& each) { return each.adapter == &adapter; });
+    }
+}
+
+void InUse::remove(int event_fd) noexcept {
+    if (all_of_process != nullptr) {
+        const std::lock_guard hold(all_of_process->lock);
+        all_of_process->event_fds.erase(event_fd);
+    }
+}
+
+void InUse::visit(const Visit& each) {
+    const std::lock_guard hold(all().lock);
+    for (const Entry& one : all().adapters) {
+        each(one.device, *one.adapter);
+    }
+}
+
+}  // namespace cairn::ibverbs
