@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <set>
@@ -80,10 +81,27 @@ void orphan_all() noexcept {
     unlock(*inherited);
 }
 
+// Peers of a program that exits have what they are owed, unless a thread is in the midst of a turn that does not end:
+// perhaps exit() was called by a handler that interrupted it. The helper goes on until the process has gone.
+// mutants: ibverbs-settle-all
+void settle_all() noexcept {
+    if (all_of_process == nullptr || !all_of_process->lock.lock_within(InUse::kExits)) {
+        return;
+    }
+    for (const Entry& each : all_of_process->adapters) {
+        if (each.adapter->lock().lock_within(InUse::kExits)) {
+            each.adapter->settle();
+            each.adapter->lock().unlock();
+        }
+    }
+    all_of_process->lock.unlock();
+}
+
 All& all() {
     static const bool made = [] {
         all_of_process = new All;
         pthread_atfork(lock_all, unlock_all, orphan_all);
+        std::atexit(settle_all);
         return true;
     }();
     if (!made || all_of_process == nullptr) {

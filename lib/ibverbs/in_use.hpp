@@ -1,18 +1,22 @@
-// What of this process is in use, for those who come to it from outside: who asks for statistics, and fork().
+// What of this process is in use, for those who come to it from outside: who asks for statistics, fork(), exit().
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "lib/base/time.hpp"
+
 namespace cairn::ibverbs {
 
 class Adapter;
 
 // Any thread. A fork() waits until no thread is in the midst of a turn. In the child the adapters are orphans, and the
-// descriptors lead nowhere; their numbers stay taken.
+// descriptors lead nowhere; their numbers stay taken. An exit() sends what peers are owed.
 class InUse {
 public:
+    static constexpr Duration kExits = milliseconds(500);  // the longest that an exit() waits for a lock
+
     using Visit = std::function<void(const std::string& device, Adapter& adapter)>;
 
     // They throw bad_alloc.

@@ -12,6 +12,7 @@
 #include <random>
 
 #include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/objects.hpp"
 #include "lib/rdmacm/exchange.hpp"
 
@@ -34,14 +35,16 @@ void forget_process() noexcept {
     of_this_process = new (std::nothrow) Process;
 }
 
-// Peers of a program that exits are told, as by a kernel that closes its files.
+// Peers of a program that exits are told, as by a kernel that closes its files; but not if exit() interrupted a turn.
 void end_connections() noexcept {
     if (of_this_process == nullptr || !of_this_process->mutex.try_lock()) {
         return;
     }
     for (const std::unique_ptr<Device>& each : of_this_process->devices) {
-        const std::lock_guard hold(each->adapter().lock());
-        each->exchange->end_all();
+        if (each->adapter().lock().lock_within(ibverbs::InUse::kExits)) {
+            each->exchange->end_all();
+            each->adapter().lock().unlock();
+        }
     }
     of_this_process->mutex.unlock();
 }

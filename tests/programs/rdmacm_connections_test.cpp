@@ -1,4 +1,6 @@
 // rdma_cm as programs call it: connections, and who ends them.
+#include <sys/time.h>
+
 #include "tests/programs/rdmacm_api.hpp"
 
 namespace rdmacm_test {
@@ -32,6 +34,38 @@ TEST_F(RdmacmApiTest, AProgramThatExitsTakesLeave) {
     ASSERT_EQ(waitpid(peer, &status, 0), peer);
     EXPECT_EQ(status, 0);
     expect(RDMA_CM_EVENT_DISCONNECTED);
+}
+
+// Likewise: a signal ends it in the midst of a turn, mostly.
+TEST_F(RdmacmApiTest, DISABLED_PollerThatASignalEnds) {
+    const char* const at = std::getenv("RDMACM_TEST_AT");
+    ASSERT_NE(at, nullptr);
+    const IdPtr server = listener(at);
+    ibv_cq* const queue = ibv_create_cq(server->verbs, 4, nullptr, nullptr, 0);
+    ASSERT_NE(queue, nullptr);
+    alarm(30);
+    signal(SIGVTALRM, [](int) { std::exit(0); });
+    const itimerval soon{{0, 0}, {0, 20'000}};
+    ASSERT_EQ(setitimer(ITIMER_VIRTUAL, &soon, nullptr), 0);
+    ibv_wc none{};
+    while (ibv_poll_cq(queue, 1, &none) == 0) {
+    }
+}
+
+TEST_F(RdmacmApiTest, AProgramThatExitsInASignalHandlerExits) {
+    for (int i = 0; i < 3; ++i) {
+        const pid_t program = fork();
+        if (program == 0) {
+            setenv("CAIRN_DEVICES", ("peer=" + kNoDevice).c_str(), 1);
+            setenv("RDMACM_TEST_AT", kNoDevice.c_str(), 1);
+            execl("/proc/self/exe", "program", "--gtest_also_run_disabled_tests",
+                  "--gtest_filter=*PollerThatASignalEnds", nullptr);
+            _exit(1);
+        }
+        int status = 1;
+        ASSERT_EQ(waitpid(program, &status, 0), program);
+        EXPECT_EQ(status, 0);
+    }
 }
 
 // Both ends' events, with private data, until the connection has been forgotten.

@@ -1,6 +1,7 @@
-// Processes that fork or are killed in the midst of it.
+// Processes that fork, exit or are killed in the midst of it.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -20,11 +22,21 @@ namespace {
 
 constexpr std::uint32_t kBytes = 1000;
 
+// A child that exits ends right behind what the library does then, which was registered later: what else there is to do
+// at an exit would give its helper thread time to do the same.
+bool is_child = false;
+const int kRegistered = std::atexit([] {
+    if (is_child) {
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+});
+
 // Runs `live` in a child, for a minute at most. It ends as `live` ends it, or by _exit(): 0 if its expectations were
 // met.
 pid_t start(const std::function<void()>& live) {
     const pid_t child = fork();
     if (child == 0) {
+        is_child = true;
         alarm(60);  // whoever hangs ends
         live();
         _exit(testing::Test::HasFailure() ? 1 : 0);
@@ -201,6 +213,71 @@ struct Peer {
     Sockets sockets;
     pid_t child = 0;
 };
+
+TEST(Processes, WhoExitsAfterItsLastCompletionLeavesNoPeerUnanswered) {
+    ASSERT_EQ(kRegistered, 0);
+    configure_devices();
+    for (int i = 0; i < 8; ++i) {
+        Peer peer([i](VerbsEnd& end) {
+            EXPECT_EQ((i % 4 != 0 ? end.poll_one() : end.await_one()).status, IBV_WC_SUCCESS);
+            exit(0);
+        });
+        ibv_context* const context = open_device("left");
+        ASSERT_NE(context, nullptr);
+        {
+            VerbsEnd end(context);
+            static_cast<void>(peer.meet(end, 7));
+            // Whoever has polled for a while leaves acknowledgements for its next poll, which does not come.
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            ASSERT_EQ(end.post_send(8, 0, kBytes), 0);
+            EXPECT_EQ(end.poll_one().status, IBV_WC_SUCCESS);
+        }
+        EXPECT_EQ(ibv_close_device(context), 0);
+        expect_success(peer.child);
+    }
+}
+
+// A signal ends a program in the midst of a turn, mostly: the lock is held by the very thread that exits.
+TEST(Processes, WhoExitsInASignalHandlerExits) {
+    configure_devices();
+    for (int i = 0; i < 4; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        expect_success(start([i] {
+            signal(SIGVTALRM, [](int) { exit(0); });
+            Joint joint;
+            const itimerval soon{{0, 0}, {0, 2000 + 700 * i}};
+            ASSERT_EQ(setitimer(ITIMER_VIRTUAL, &soon, nullptr), 0);
+            for (;;) {
+                joint.expect_that_it_works();
+            }
+        }));
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+    }
+}
+
+TEST(Processes, WhoExitsWhileOthersPollExits) {
+    configure_devices();
+    for (int i = 0; i < 6; ++i) {
+        expect_success(start([] {
+            auto* const joint = new Joint;  // not ended
+            std::atomic<int> rounds{0};
+            std::thread([&] {
+                for (;; ++rounds) {
+                    joint->expect_that_it_works();
+                }
+            }).detach();
+            std::thread([joint] {
+                ibv_wc any{};
+                while (ibv_poll_cq(joint->to.queue, 0, &any) >= 0) {
+                }
+            }).detach();
+            while (rounds.load() < 10) {
+                std::this_thread::yield();
+            }
+            exit(0);
+        }));
+    }
+}
 
 // At any moment, again and again: the other end has an error for each request, and what comes next works.
 TEST(Processes, WhoIsKilledLeavesErrorsAndNothingInTheWay) {
