@@ -30,10 +30,12 @@ void add_options(CLI::App& app, Options& options, bool& info) {
                    "address of this machine")
         ->type_name("LIST");
     app.add_option("--pcap", options.pcap, "record RoCEv2 packets in this file, for Wireshark")->type_name("FILE");
-    app.add_option("--faults", options.faults,
-                   "what goes wrong on purpose, with what this end receives: "
-                   "loss=1%,duplicates=1%,reorder=1%,damage=0.1%,delay=1ms,seed=7; for good, or for a time, that long "
-                   "after the device was opened: port=2s+500ms,peer=10.0.0.2@2s")
+    app.add_option(
+           "--faults", options.faults,
+           "what goes wrong on purpose, with what this end receives: "
+           "loss=1%,duplicates=1%,reorder=1%,damage=0.1%,delay=1ms,seed=7; for good, or for a time, that long "
+           "after the device was opened: port=2s+500ms,peer=10.0.0.2@2s; the first queue pair that is ready then: "
+           "qp=2s")
         ->type_name("SPEC");
     app::add_choice(
         app, "--view", options.view,

@@ -43,7 +43,6 @@ private:
 using Owed = roce::Engine::Owed;
 
 constexpr int kMostFlushTurns = 16;  // in a row, with the lock held
-constexpr int kMostHeldTurns = 6;    // while more packets come
 
 }  // namespace
 
@@ -153,13 +152,8 @@ Instant Adapter::now() noexcept {
 }
 
 void Adapter::give_out(Instant now) noexcept {
-    held_turns_ = 0;
+    held_.end();
     worker_->give_out(now);
-}
-
-// For one turn more. Nothing but acknowledgements is owed.
-bool Adapter::may_hold(roce::Engine::Owed owed) noexcept {
-    return !posts_.any_waiting() && owed == Owed::Acknowledgements && ++held_turns_ < kMostHeldTurns;
 }
 
 // A queue pair sends some packets in its turn, and there may be more. The helper goes on with what is left.
@@ -189,7 +183,7 @@ void Adapter::poll_turn() noexcept {
     last_call_ = now;
     const bool bounded = helper_comes_soon(now);
     const Owed owed = engine().owed();
-    const bool holds = bounded && may_hold(owed);
+    const bool holds = bounded && !posts_.any_waiting() && held_.may_go_on(owed);
     if (!holds && owes(owed)) {
         give_out(now);
     }

@@ -40,6 +40,20 @@ public:
     virtual void on_readable() noexcept = 0;
 };
 
+// Turns in a row in which acknowledgements wait for more to leave with. One covers all that came meanwhile.
+class HeldTurns {
+public:
+    // For one turn more. Nothing but acknowledgements is owed.
+    [[nodiscard]] bool may_go_on(roce::Engine::Owed owed) noexcept {
+        return owed == roce::Engine::Owed::Acknowledgements && ++count_ < kMost;
+    }
+    void end() noexcept { count_ = 0; }
+
+private:
+    static constexpr int kMost = 6;  // while more packets come
+    int count_ = 0;
+};
+
 // What is said to need the lock is called by who holds it. Everything of the engine needs it too.
 class Adapter : public std::enable_shared_from_this<Adapter> {
 public:
@@ -100,7 +114,6 @@ private:
     [[nodiscard]] bool owes(roce::Engine::Owed owed) noexcept {
         return owed != roce::Engine::Owed::Nothing || worker_->sender().queued() != 0;
     }
-    [[nodiscard]] bool may_hold(roce::Engine::Owed owed) noexcept;
     void wake_helper() noexcept;
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
     [[nodiscard]] Instant guard_for_event(Instant& tired_at) noexcept;
@@ -122,7 +135,7 @@ private:
     std::uint32_t armed_ = 0;  // completion queues
     GuardLease lease_;
     Instant sleeps_until_ = Instant::never();  // the helper
-    int held_turns_ = 0;                       // since something left
+    HeldTurns held_;
     const int wake_fd_;
     int socket_fd_ = -1;
     Watched* watched_ = nullptr;

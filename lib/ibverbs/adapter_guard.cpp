@@ -44,7 +44,7 @@ bool Adapter::guard_turns(Instant now, bool& holds) noexcept {
         found = found || more;
         const Owed owed = engine().owed();
         holds = found && !more && now - posts_.last_post() < kPosts && owed == Owed::Acknowledgements;
-        if (!holds && !(more && may_hold(owed))) {
+        if (!holds && !(more && !posts_.any_waiting() && held_.may_go_on(owed))) {
             give_out(now);
         }
         events_.show_all();

@@ -60,6 +60,11 @@ const std::vector<std::unique_ptr<Device>>& all_devices() {
     return *devices;
 }
 
+const port::Faults& planned_faults() {
+    static const port::Faults none;
+    return faults_of_process().ok() ? faults_of_process().value() : none;
+}
+
 Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
     auto& all = OfProcess<Adapters>::get();
     const std::lock_guard hold(all.mutex);
@@ -67,9 +72,9 @@ Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
     std::shared_ptr<Adapter> adapter = known.lock();
     if (adapter == nullptr) {
         const char* const pcap = std::getenv("CAIRN_PCAP");
-        Result<std::shared_ptr<Adapter>> opened = Adapter::open(
-            {device.config.name, device.config.address, pcap == nullptr ? std::string() : std::string(pcap),
-             faults_of_process().ok() ? faults_of_process().value() : port::Faults{}});
+        Result<std::shared_ptr<Adapter>> opened =
+            Adapter::open({device.config.name, device.config.address,
+                           pcap == nullptr ? std::string() : std::string(pcap), planned_faults()});
         if (!opened.ok()) {
             return opened;
         }

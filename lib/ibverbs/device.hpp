@@ -25,6 +25,9 @@ struct Device : ibv_device {
 // for each address of this machine. A wrong configuration is explained on stderr once, and there are no devices.
 [[nodiscard]] const std::vector<std::unique_ptr<Device>>& all_devices();
 
+// What CAIRN_FAULTS says. None, if it is wrong: then there are no devices.
+[[nodiscard]] const port::Faults& planned_faults();
+
 // Returns the adapter of the device, of which there is one in a process however often the device is opened. A child of
 // fork() gets one of its own. Errors: those of Adapter::open().
 [[nodiscard]] Result<std::shared_ptr<Adapter>> adapter_for(const Device& device);

@@ -75,9 +75,6 @@ Result<std::vector<DeviceConfig>> configured_devices() {
 Result<port::Faults> configured_faults() {
     const char* const wanted = std::getenv("CAIRN_FAULTS");
     Result<port::Faults> parsed = port::parse_faults(wanted == nullptr ? "" : wanted);
-    if (parsed.ok() && parsed.value().queue_pair < port::Outage::kNever) {
-        return Error{"CAIRN_FAULTS: queue pairs do not fail on purpose here", "let the port or a peer fail"};
-    }
     return parsed.ok() ? parsed : Error{fmt::format("CAIRN_FAULTS: {}", parsed.error().what), parsed.error().remedy};
 }
 

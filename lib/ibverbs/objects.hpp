@@ -11,6 +11,7 @@
 #include "lib/ibverbs/async_events.hpp"
 #include "lib/ibverbs/device.hpp"
 #include "lib/ibverbs/open_file.hpp"
+#include "lib/ibverbs/planned_failures.hpp"
 #include "lib/ibverbs/port_notices.hpp"
 
 namespace cairn::ibverbs {
@@ -21,6 +22,7 @@ struct Context : verbs_context {
     const Device* of_device = nullptr;
     std::shared_ptr<OpenFile> file;  // that cmd_fd is; imported contexts have it, too
     std::shared_ptr<PortNotices> port;
+    std::shared_ptr<PlannedFailures> failures;  // nullptr: none
     AsyncEvents events{};
     // Of the port, by kind: they are told in the order in which they came.
     AsyncSource port_active{};

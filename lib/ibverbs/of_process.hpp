@@ -3,6 +3,9 @@
 
 #include <pthread.h>
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <new>
 
 namespace cairn::ibverbs {
@@ -29,6 +32,31 @@ private:
     static void renew() noexcept { current_ = new (std::nothrow) Object; }
 
     static inline Object* current_ = nullptr;
+};
+
+class Adapter;
+
+// What there is once for each adapter, as long as somebody has it.
+template <class Object>
+class OfAdapters {
+public:
+    // Returns that of the adapter. `make` makes it, if there is none. Throws bad_alloc.
+    template <class Make>
+    [[nodiscard]] std::shared_ptr<Object> of(const Adapter& adapter, Make&& make) {
+        const std::lock_guard hold(mutex_);
+        std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
+        std::weak_ptr<Object>& known = known_[&adapter];
+        std::shared_ptr<Object> object = known.lock();
+        if (object == nullptr) {
+            object = make();
+            known = object;
+        }
+        return object;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<const Adapter*, std::weak_ptr<Object>> known_;
 };
 
 }  // namespace cairn::ibverbs

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
 
 #include "lib/ibverbs/objects.hpp"
 #include "lib/ibverbs/of_process.hpp"
@@ -17,11 +16,6 @@
 namespace cairn::ibverbs {
 
 namespace {
-
-struct AllNotices {
-    std::mutex mutex;
-    std::map<const Adapter*, std::weak_ptr<PortNotices>> by_adapter;
-};
 
 OwnedFd open_route_socket() noexcept {
     OwnedFd made(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
@@ -63,16 +57,8 @@ void tell_context(Context& context, AsyncSource& source, ibv_event_type type) no
 }  // namespace
 
 std::shared_ptr<PortNotices> PortNotices::of(const std::shared_ptr<Adapter>& adapter, const net::IpAddress& address) {
-    auto& all = OfProcess<AllNotices>::get();
-    const std::lock_guard hold(all.mutex);
-    std::erase_if(all.by_adapter, [](const auto& each) { return each.second.expired(); });
-    std::weak_ptr<PortNotices>& known = all.by_adapter[adapter.get()];
-    std::shared_ptr<PortNotices> notices = known.lock();
-    if (notices == nullptr) {
-        notices = std::make_shared<PortNotices>(adapter, address);
-        known = notices;
-    }
-    return notices;
+    return OfProcess<OfAdapters<PortNotices>>::get().of(
+        *adapter, [&] { return std::make_shared<PortNotices>(adapter, address); });
 }
 
 // The socket is first: what happens after it is open is told.

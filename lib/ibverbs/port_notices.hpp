@@ -33,6 +33,8 @@ public:
     void on_readable() noexcept override;
     // What the socket brought.
     void on_messages(std::span<const std::uint8_t> bytes) noexcept;
+    // The port fails on purpose, or works again.
+    void on_failure(bool fails) noexcept { tell(watch_.set_failing(fails)); }
     // The kernel is asked what they said.
     void on_notices_lost() noexcept;
     [[nodiscard]] bool is_active() const noexcept { return watch_.is_active(); }

@@ -104,10 +104,22 @@ PortWatch::News PortWatch::become(unsigned interface, bool is_up, bool has_addre
     interface_ = interface;
     is_up_ = is_up;
     has_address_ = has_address;
-    if (is_active() != was_active) {
-        news.port = was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE;
-    }
+    news.port = change_since(was_active);
     return news;
+}
+
+// mutants: ibverbs-port-watch-change-since
+std::optional<ibv_event_type> PortWatch::change_since(bool was_active) const noexcept {
+    if (is_active() == was_active) {
+        return std::nullopt;
+    }
+    return was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE;
+}
+
+PortWatch::News PortWatch::set_failing(bool fails) noexcept {
+    const bool was_active = is_active();
+    fails_ = fails;
+    return {false, change_since(was_active)};
 }
 
 // An address that comes shows an interface that is up, or whose coming up is told.

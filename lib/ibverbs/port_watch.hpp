@@ -46,16 +46,20 @@ public:
     [[nodiscard]] News take(const LinkNotice& notice) noexcept;
     // Notices were lost: how it is now. `interface`: 0, none has the address.
     [[nodiscard]] News set(unsigned interface, bool is_up) noexcept;
-    [[nodiscard]] bool is_active() const noexcept { return has_address_ && is_up_; }
+    // It fails on purpose, whatever the kernel says.
+    [[nodiscard]] News set_failing(bool fails) noexcept;
+    [[nodiscard]] bool is_active() const noexcept { return has_address_ && is_up_ && !fails_; }
     [[nodiscard]] bool has_address() const noexcept { return has_address_; }
 
 private:
     [[nodiscard]] News become(unsigned interface, bool is_up, bool has_address) noexcept;
+    [[nodiscard]] std::optional<ibv_event_type> change_since(bool was_active) const noexcept;
 
     net::IpAddress address_;
     unsigned interface_;
     bool is_up_;
     bool has_address_;
+    bool fails_ = false;
 };
 
 }  // namespace cairn::ibverbs

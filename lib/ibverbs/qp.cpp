@@ -287,6 +287,9 @@ int ibv_destroy_qp(ibv_qp* qp) {
         Context& context = Context::of(qp->context);
         const std::lock_guard hold(context.adapter->lock());
         context.adapter->settle();  // what peers are owed leaves first
+        if (context.failures != nullptr) {
+            context.failures->forget(ended);
+        }
         end_part(ended, context.adapter->engine());
         context.events.remove(ended);
         count_users(ended, ~std::uint32_t{0});

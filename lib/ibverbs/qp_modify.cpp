@@ -101,6 +101,20 @@ void note_change(Qp& qp, const ibv_qp_attr& made, unsigned mask) noexcept {
     qp.qp_base.state = state_of(qp.current_state());
 }
 
+// Throws bad_alloc.
+void tell_planned_failures(Qp& qp) {
+    PlannedFailures* const failures = Context::of(qp.qp_base.context).failures.get();
+    if (failures == nullptr || qp.target != nullptr) {
+        return;
+    }
+    const roce::QpState now = qp.current_state();
+    if (now == roce::QpState::Rtr || now == roce::QpState::Rts) {
+        failures->on_ready(qp);
+    } else if (now == roce::QpState::Reset) {
+        failures->forget(qp);
+    }
+}
+
 // Needs the lock. Returns an errno value.
 [[nodiscard]] int modify(Qp& qp, const ibv_qp_attr& wanted, unsigned mask, Adapter& adapter) {
     const std::optional<roce::AttributeSet> set = to_attributes(mask);
@@ -135,6 +149,7 @@ void note_change(Qp& qp, const ibv_qp_attr& made, unsigned mask) noexcept {
             note_change(*each, wanted, mask);
         }
     }
+    tell_planned_failures(qp);
     return 0;
 }
 

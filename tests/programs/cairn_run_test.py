@@ -478,6 +478,11 @@ class Faults(CairnRun):
                 self.assertEqual(status, 1)
                 self.assertIn('transport retry counter exceeded', out)
 
+    def test_a_queue_pair_that_fails_ends_both_programs(self):
+        status, out = self.first_to_end('qp=200ms')
+        self.assertEqual(status, 1)
+        self.assertRegex(out, 'Work Request Flushed Error|transport retry counter exceeded')
+
     def test_a_port_that_comes_back_is_none(self):
         self.pingpong('port=10ms+20ms', '-c', '-n', '300')
 

@@ -1,0 +1,50 @@
+// What CAIRN_FAULTS lets fail of what the library owns: a queue pair, and what programs are told of a port.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lib/ibverbs/port_notices.hpp"
+#include "lib/port/faults.hpp"
+#include "lib/worker/worker.hpp"
+
+namespace cairn::ibverbs {
+
+struct Qp;
+
+// Part of an adapter that is to fail. At its time the queue pair fails that was the first to be ready (RTR) of those
+// that are: it goes to ERR, its requests are flushed, and its program is told of it (IBV_EVENT_QP_FATAL); its peer
+// hears no more of it. If none is ready by then, the next one fails that is. While the port fails, which loses what
+// comes and leaves, programs are told that it is down.
+class PlannedFailures final : public worker::Tenant {
+public:
+    // Returns that of the adapter; nullptr: none is planned.
+    [[nodiscard]] static std::shared_ptr<PlannedFailures> of(const std::shared_ptr<Adapter>& adapter,
+                                                             const std::shared_ptr<PortNotices>& notices,
+                                                             const port::Faults& faults);
+    // Use of().
+    PlannedFailures(std::shared_ptr<Adapter> adapter, std::shared_ptr<PortNotices> notices, const port::Faults& faults);
+    ~PlannedFailures();
+
+    // The rest needs the lock.
+    // The queue pair has gone to RTR. Throws bad_alloc.
+    void on_ready(Qp& qp);
+    // It goes back to RESET, or ends.
+    void forget(const Qp& qp) noexcept;
+    bool on_turn(Instant now) noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override;
+
+private:
+    void fail_first() noexcept;
+
+    std::shared_ptr<Adapter> adapter_;
+    std::shared_ptr<PortNotices> notices_;
+    const port::Outage port_;
+    Instant port_changes_at_ = Instant::never();  // fails, or works again
+    Instant queue_pair_at_ = Instant::never();    // never again, once one has failed
+    bool port_fails_ = false;
+    std::vector<Qp*> ready_;  // in the order in which they became so
+    worker::Tenancy tenancy_;
+};
+
+}  // namespace cairn::ibverbs
