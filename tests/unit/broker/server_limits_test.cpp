@@ -103,7 +103,7 @@ TEST_F(ServerLimitsTest, CountersAreNotToldToAnotherUser) {
 TEST_F(ServerLimitsTest, WhoSaysMoreSocketsThanComeAlongIsEnded) {
     const RunningBroker broker(place);
     const OwnedFd one = connect_to(place, seconds(10));
-    ASSERT_TRUE(send_message(one.get(), Rejoin{Slot{1}, 2}, {}, true));
+    ASSERT_TRUE(send_message(one.get(), Rejoin{Slot{1}, 3}, {}, true));  // one more is owed
     ASSERT_TRUE(send_message(one.get(), Sockets{2}, std::array<int, 1>{one.get()}, true));
     EXPECT_TRUE(comes([&] { return broker.count(Counter::Garbage) == 1; }));
 }

@@ -90,7 +90,12 @@ protected:
     static constexpr wire::ServiceId kService{0x0106'1f90};
 
     void SetUp() override {
-        std::thread asks([this] { program = join(); });
+        std::thread asks([this] {
+            MembershipConfig patient = config();
+            patient.patience = seconds(100);  // as long would a message wait for room, if it did
+            auto joined = Membership::join(patient);
+            program = joined.ok() ? std::move(joined.value().membership) : nullptr;
+        });
         broker.meet();
         asks.join();
         ASSERT_NE(program, nullptr);
