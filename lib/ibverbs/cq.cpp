@@ -42,10 +42,13 @@ void Cq::on_event() noexcept {
 }
 
 void Cq::arm(roce::CompletionQueue::Arm wish) noexcept {
-    queue.arm(wish);
     if (!is_armed) {
         is_armed = true;
         adapter_of(context).on_armed();
+    }
+    queue.arm(wish);
+    if (!is_armed) {
+        adapter_of(context).events().show_all();  // it fired at once
     }
 }
 

@@ -33,6 +33,7 @@ public:
     void forget(Qpn qpn) noexcept;
 
     // Asks for an event with the next completion, or the next solicited or failed one. The stronger wish stays (10.10).
+    // One that came behind the last event and was not polled makes the event at once, as adapters do.
     void arm(Arm wish) noexcept;
     // True once for each event made.
     [[nodiscard]] bool take_event() noexcept;
@@ -50,12 +51,20 @@ private:
             sink_->on_event();
         }
     }
+    [[nodiscard]] bool is_awaited(const Completion& completion) const noexcept {
+        return arm_ == Arm::Next || completion.solicited || completion.status != CompletionStatus::Success;
+    }
+    void fire() noexcept;
+    // Returns how many of the completions in the queue came before the last event.
+    // mutants: qp-completion-queue-told
+    [[nodiscard]] std::uint32_t told() const noexcept { return told_ - head_ <= size() ? told_ - head_ : 0; }
     [[nodiscard]] Completion& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
 
     std::uint32_t slots_;
     std::uint32_t mask_;
     std::uint32_t head_ = 0;  // positions run over 2^32; their low bits are the index
     std::uint32_t tail_ = 0;
+    std::uint32_t told_ = 0;  // where the tail was at the last event
     Arm arm_ = Arm::Off;
     bool event_ = false;
     bool overrun_ = false;

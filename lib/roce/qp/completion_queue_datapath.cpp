@@ -30,11 +30,8 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
     slot.srqn = completion.srqn;
     slot.behind = completion.behind;
     slot.sends = completion.sends;
-    const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
-    if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
-        event_ = true;
-        arm_ = Arm::Off;
-        tell();
+    if (arm_ != Arm::Off && is_awaited(slot)) {
+        fire();
     }
     return true;
 }
@@ -49,16 +46,35 @@ std::size_t CompletionQueue::poll(std::span<Completion> out) noexcept {
 
 void CompletionQueue::forget(Qpn qpn) noexcept {
     std::uint32_t kept = head_;
+    std::uint32_t forgotten = 0;  // of those that were told
     for (std::uint32_t position = head_; position != tail_; ++position) {
         if (at(position).qpn != qpn) {
             at(kept++) = at(position);
+        } else if (position - head_ < told()) {
+            ++forgotten;
         }
     }
     tail_ = kept;
+    told_ -= forgotten;
 }
 
+// Such a completion may have come since the user polled last, who would sleep beside it.
+// mutants: qp-completion-queue-arm
 void CompletionQueue::arm(Arm wish) noexcept {
     arm_ = std::max(arm_, wish);
+    for (std::uint32_t position = head_ + told(); position != tail_; ++position) {
+        if (is_awaited(at(position))) {
+            fire();
+            return;
+        }
+    }
+}
+
+void CompletionQueue::fire() noexcept {
+    event_ = true;
+    arm_ = Arm::Off;
+    told_ = tail_;
+    tell();
 }
 
 bool CompletionQueue::take_event() noexcept {

@@ -61,6 +61,7 @@ TEST(RcCompletionQueue, AnEventIsMadeOnceAndForWhatWasAsked) {
     EXPECT_FALSE(queue.take_event());
     EXPECT_TRUE(queue.push(completion(3, Qpn{1}, true)));
     EXPECT_FALSE(queue.take_event());  // not armed again
+    EXPECT_EQ(RcHost::drain(queue).size(), 4U);
     queue.arm(CompletionQueue::Arm::Next);
     queue.arm(CompletionQueue::Arm::Solicited);  // the stronger wish stays
     EXPECT_TRUE(queue.push(completion(4)));
@@ -70,6 +71,29 @@ TEST(RcCompletionQueue, AnEventIsMadeOnceAndForWhatWasAsked) {
     failed.status = CompletionStatus::Flushed;
     EXPECT_TRUE(queue.push(failed));
     EXPECT_TRUE(queue.take_event());
+}
+
+// Who polled last before a completion came, and then arms and sleeps, would sleep beside it.
+TEST(RcCompletionQueue, WhatCameBehindTheLastEventAndWasNotPolledMakesOneAtOnce) {
+    using Arm = CompletionQueue::Arm;
+    CompletionQueue queue(16);
+    EXPECT_TRUE(queue.push(completion(0)));
+    queue.arm(Arm::Next);
+    EXPECT_TRUE(queue.take_event());
+    queue.arm(Arm::Next);  // the event told of it
+    EXPECT_FALSE(queue.take_event());
+    EXPECT_TRUE(queue.push(completion(1)));
+    EXPECT_TRUE(queue.take_event());
+    EXPECT_TRUE(queue.push(completion(2, Qpn{2})));
+    EXPECT_TRUE(queue.push(completion(3, Qpn{1}, true)));
+    queue.forget(Qpn{1});  // but for one, which no event told of
+    queue.arm(Arm::Solicited);
+    EXPECT_FALSE(queue.take_event());
+    queue.arm(Arm::Next);
+    EXPECT_TRUE(queue.take_event());
+    EXPECT_EQ(RcHost::drain(queue).size(), 1U);
+    queue.arm(Arm::Next);
+    EXPECT_FALSE(queue.take_event());
 }
 
 TEST(RcReceiveQueue, RefusesWhatItCannotHoldAndTellsItsLimit) {
