@@ -30,14 +30,9 @@ void set_environment(const launch::Options& options, const launch::Libraries& li
     set_variable("CAIRN_DEVICES", options.devices);
     set_variable("CAIRN_PCAP", options.pcap);
     set_variable("CAIRN_FAULTS", options.faults);
+    set_variable("CAIRN_POLL", options.poll);
     const char* const before = std::getenv("LD_LIBRARY_PATH");
     setenv("LD_LIBRARY_PATH", libraries.search_path(before == nullptr ? "" : before).c_str(), 1);
-}
-
-// The devices that the library will have. Errors: those for which it would have none.
-Result<std::vector<ibverbs::DeviceConfig>> configured_devices() {
-    const Result<port::Faults> faults = ibverbs::configured_faults();
-    return faults.ok() ? ibverbs::configured_devices() : faults.error();
 }
 
 // Becomes the program. Returns what prevented it.
@@ -56,20 +51,21 @@ Result<int> run_program(const launch::Options& options, const launch::Libraries&
     if (!path.ok()) {
         return path.error();
     }
-    const auto devices = configured_devices();
-    if (!devices.ok()) {
-        return devices.error();
+    const Result<ibverbs::Environment> environment = ibverbs::read_environment();
+    if (!environment.ok()) {
+        return environment.error();
     }
-    const Status shown = launch::show_devices(options.view, launch::plan_view(devices.value()), libraries.shim);
+    const Status shown =
+        launch::show_devices(options.view, launch::plan_view(environment.value().devices), libraries.shim);
     return shown.ok() ? execute(path.value(), options.command) : shown.error();
 }
 
 Result<int> show_info(const launch::Libraries& libraries) {
-    const auto devices = configured_devices();
-    if (!devices.ok()) {
-        return devices.error();
+    const Result<ibverbs::Environment> environment = ibverbs::read_environment();
+    if (!environment.ok()) {
+        return environment.error();
     }
-    const Status shown = launch::show_info(libraries, devices.value());
+    const Status shown = launch::show_info(libraries, environment.value().devices);
     return shown.ok() ? Result<int>(0) : shown.error();
 }
 

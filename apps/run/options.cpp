@@ -21,6 +21,7 @@ constexpr const char* kFooter =
     "  CAIRN_DEVICES=NAME=ADDRESS,...  the devices; as --devices\n"
     "  CAIRN_PCAP=FILE                 as --pcap\n"
     "  CAIRN_FAULTS=SPEC               as --faults\n"
+    "  CAIRN_POLL=WORD                 as --poll\n"
     "\nExamples of configuration files are in the folder config/: run.toml is one for --config.\n"
     "\nExit status: the program's; 2 if it is out of reach or an argument is wrong.";
 
@@ -37,6 +38,11 @@ void add_options(CLI::App& app, Options& options, bool& info) {
            "after the device was opened: port=2s+500ms,peer=10.0.0.2@2s; the first queue pair that is ready then: "
            "qp=2s")
         ->type_name("SPEC");
+    app.add_option("--poll", options.poll,
+                   "adaptive, or spin: the thread that looks at the socket while the program does not never gives the "
+                   "CPU away; for programs that compute or spin on memory, where there are more CPUs than threads")
+        ->type_name("WORD")
+        ->check(CLI::IsMember({"adaptive", "spin"}));
     app::add_choice(
         app, "--view", options.view,
         {{"auto", View::Auto}, {"namespaces", View::Namespaces}, {"shim", View::Shim}, {"none", View::None}},

@@ -27,6 +27,7 @@ struct Options {
     std::optional<std::string> devices{};
     std::optional<std::string> pcap{};
     std::optional<std::string> faults{};
+    std::optional<std::string> poll{};
     int stat_pid = 0;  // of Task::Stat; 0: all programs
     std::vector<std::string> command{};
 };

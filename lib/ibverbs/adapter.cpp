@@ -46,8 +46,9 @@ constexpr int kMostFlushTurns = 16;  // in a row, with the lock held
 
 }  // namespace
 
-Adapter::Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd) noexcept
-    : membership_(std::move(membership)), port_(std::move(port)), wake_fd_(wake_fd) {}
+Adapter::Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd,
+                 bool spins) noexcept
+    : membership_(std::move(membership)), port_(std::move(port)), policy_(spins), wake_fd_(wake_fd) {}
 
 namespace {
 
@@ -109,7 +110,8 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
         return Error{std::string("cannot make an event descriptor: ") + std::strerror(errno),
                      "raise the limit of open files (ulimit -n)"};
     }
-    std::shared_ptr<Adapter> made(new Adapter(std::move(joined.value().membership), std::move(port).value(), wake_fd));
+    std::shared_ptr<Adapter> made(
+        new Adapter(std::move(joined.value().membership), std::move(port).value(), wake_fd, config.spins));
     roce::EngineConfig of_engine;
     if (made->membership_ != nullptr) {
         constexpr port::QpnOwners kOwners(broker::kMostSockets);

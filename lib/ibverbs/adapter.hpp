@@ -27,6 +27,7 @@ struct AdapterConfig {
     net::IpAddress local{};
     std::string pcap;  // capture file; empty: none
     port::Faults faults{};
+    bool spins = false;  // the helper thread, while it looks at the socket: for machines with CPUs to spare
 };
 
 // Who is told that a descriptor is readable. Everything needs the lock.
@@ -100,7 +101,8 @@ public:
     void unwatch(const Watched& watched) noexcept { watched_ == &watched ? watch(nullptr) : void(); }
 
 private:
-    Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd) noexcept;
+    Adapter(std::unique_ptr<broker::Membership> membership, std::unique_ptr<port::Port> port, int wake_fd,
+            bool spins) noexcept;
     struct Rest {
         Instant due{};
         bool on_socket = false;

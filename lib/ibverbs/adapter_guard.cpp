@@ -116,7 +116,8 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
         flush(now);
     }
     const Instant due = worker_->prepare_sleep(now);
-    const Duration longest = holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
+    const Duration sleep = holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
+    const Duration longest = policy_.spins() ? Duration{} : sleep;
     return {std::min(due, now + longest), true};
 }
 

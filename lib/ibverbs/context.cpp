@@ -71,7 +71,7 @@ ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
     set_operations(*context);
     context->port = PortNotices::of(context->adapter, context->of_device->config.address);
     context->port->add(*context);
-    context->failures = PlannedFailures::of(context->adapter, context->port, planned_faults());
+    context->failures = PlannedFailures::of(context->adapter, context->port, environment_of_process().faults);
     return &context.release()->context;
 }
 

@@ -1,9 +1,9 @@
 #include "lib/ibverbs/device.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "lib/ibverbs/of_process.hpp"
 #include "lib/ibverbs/statistics.hpp"
@@ -17,21 +17,18 @@ void set_text(char* out, std::size_t room, const std::string& text) noexcept {
     std::snprintf(out, room, "%s", text.c_str());
 }
 
-// Of all devices alike.
-const Result<port::Faults>& faults_of_process() {
-    static const auto* const faults = new Result<port::Faults>(configured_faults());
-    return *faults;
+Environment read_or_explain() {
+    Result<Environment> read = read_environment();
+    if (!read.ok()) {
+        std::fprintf(stderr, "libibverbs (cairn): %s\n", read.error().text().c_str());
+        return {};
+    }
+    return std::move(read).value();
 }
 
 std::vector<std::unique_ptr<Device>> make_devices() {
-    Result<std::vector<DeviceConfig>> configs = configured_devices();
     std::vector<std::unique_ptr<Device>> devices;
-    if (!configs.ok() || !faults_of_process().ok()) {
-        const Error& wrong = configs.ok() ? faults_of_process().error() : configs.error();
-        std::fprintf(stderr, "libibverbs (cairn): %s\n", wrong.text().c_str());
-        return devices;
-    }
-    for (DeviceConfig& config : configs.value()) {
+    for (const DeviceConfig& config : environment_of_process().devices) {
         auto device = std::make_unique<Device>();
         const int number = static_cast<int>(devices.size());
         device->node_type = IBV_NODE_CA;
@@ -41,7 +38,7 @@ std::vector<std::unique_ptr<Device>> make_devices() {
         set_text(device->dev_path, sizeof(device->dev_path),
                  "/sys/class/infiniband_verbs/uverbs" + std::to_string(number));
         set_text(device->ibdev_path, sizeof(device->ibdev_path), "/sys/class/infiniband/" + config.name);
-        device->config = std::move(config);
+        device->config = config;
         device->index = number + 1;
         devices.push_back(std::move(device));
     }
@@ -60,9 +57,9 @@ const std::vector<std::unique_ptr<Device>>& all_devices() {
     return *devices;
 }
 
-const port::Faults& planned_faults() {
-    static const port::Faults none;
-    return faults_of_process().ok() ? faults_of_process().value() : none;
+const Environment& environment_of_process() {
+    static const auto* const environment = new Environment(read_or_explain());
+    return *environment;
 }
 
 Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
@@ -71,10 +68,9 @@ Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
     std::weak_ptr<Adapter>& known = all.by_device[&device];
     std::shared_ptr<Adapter> adapter = known.lock();
     if (adapter == nullptr) {
-        const char* const pcap = std::getenv("CAIRN_PCAP");
+        const Environment& of = environment_of_process();
         Result<std::shared_ptr<Adapter>> opened =
-            Adapter::open({device.config.name, device.config.address,
-                           pcap == nullptr ? std::string() : std::string(pcap), planned_faults()});
+            Adapter::open({device.config.name, device.config.address, of.pcap, of.faults, of.spins});
         if (!opened.ok()) {
             return opened;
         }

@@ -21,12 +21,12 @@ struct Device : ibv_device {
     [[nodiscard]] static Device& of(ibv_device* device) noexcept { return *static_cast<Device*>(device); }
 };
 
-// Made once and never ended: programs keep pointers to devices beyond the list. Configured by the environment, else one
-// for each address of this machine. A wrong configuration is explained on stderr once, and there are no devices.
+// Made once and never ended: programs keep pointers to devices beyond the list. Those of
+// environment_of_process().
 [[nodiscard]] const std::vector<std::unique_ptr<Device>>& all_devices();
 
-// What CAIRN_FAULTS says. None, if it is wrong: then there are no devices.
-[[nodiscard]] const port::Faults& planned_faults();
+// Read at the first use. One that is wrong is explained on stderr, and has no devices.
+[[nodiscard]] const Environment& environment_of_process();
 
 // Returns the adapter of the device, of which there is one in a process however often the device is opened. A child of
 // fork() gets one of its own. Errors: those of Adapter::open().

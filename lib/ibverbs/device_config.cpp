@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "lib/port/udp_socket.hpp"
 
@@ -67,15 +68,32 @@ std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresse
     return devices;
 }
 
-Result<std::vector<DeviceConfig>> configured_devices() {
-    const char* const wanted = std::getenv("CAIRN_DEVICES");
-    return wanted == nullptr ? devices_of(port::local_addresses()) : parse_devices(wanted);
+namespace {
+
+// Returns an empty word if the variable is not set.
+std::string_view variable(const char* name) noexcept {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::string_view() : value;
 }
 
-Result<port::Faults> configured_faults() {
-    const char* const wanted = std::getenv("CAIRN_FAULTS");
-    Result<port::Faults> parsed = port::parse_faults(wanted == nullptr ? "" : wanted);
-    return parsed.ok() ? parsed : Error{fmt::format("CAIRN_FAULTS: {}", parsed.error().what), parsed.error().remedy};
+}  // namespace
+
+Result<Environment> read_environment() {
+    const char* const wanted = std::getenv("CAIRN_DEVICES");
+    Result<std::vector<DeviceConfig>> devices =
+        wanted == nullptr ? devices_of(port::local_addresses()) : parse_devices(wanted);
+    if (!devices.ok()) {
+        return devices.error();
+    }
+    const Result<port::Faults> faults = port::parse_faults(variable("CAIRN_FAULTS"));
+    if (!faults.ok()) {
+        return Error{fmt::format("CAIRN_FAULTS: {}", faults.error().what), faults.error().remedy};
+    }
+    const std::string_view poll = variable("CAIRN_POLL");
+    if (!poll.empty() && poll != "adaptive" && poll != "spin") {
+        return Error{fmt::format("CAIRN_POLL: the helper cannot wait so: '{}'", poll), "it is adaptive or spin"};
+    }
+    return Environment{std::move(devices).value(), std::string(variable("CAIRN_PCAP")), faults.value(), poll == "spin"};
 }
 
 }  // namespace cairn::ibverbs

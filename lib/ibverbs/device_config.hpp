@@ -23,9 +23,15 @@ struct DeviceConfig {
 // interfaces that are up; 127.0.0.1 if there is none.
 [[nodiscard]] std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresses);
 
-// Return what the environment says: CAIRN_DEVICES, else the addresses of this machine; CAIRN_FAULTS. Errors: those of
-// parse_devices() and port::parse_faults(), with the variable's name.
-[[nodiscard]] Result<std::vector<DeviceConfig>> configured_devices();
-[[nodiscard]] Result<port::Faults> configured_faults();
+// What the variables of the environment say, for all devices alike but for the first.
+struct Environment {
+    std::vector<DeviceConfig> devices;  // CAIRN_DEVICES, else the addresses of this machine
+    std::string pcap;                   // CAIRN_PCAP: a file; empty: none
+    port::Faults faults;                // CAIRN_FAULTS
+    bool spins = false;                 // CAIRN_POLL is spin, not adaptive
+};
+
+// Errors: those of parse_devices() and port::parse_faults(), another word in CAIRN_POLL; with the variable's name.
+[[nodiscard]] Result<Environment> read_environment();
 
 }  // namespace cairn::ibverbs

@@ -30,6 +30,9 @@ public:
     enum class Mode : std::uint8_t { Guard, Park, Gone };
     enum class CallerTurn : std::uint8_t { Taken, WakesHelper, NotTaken };
 
+    // `spins`: a helper that guards never gives the CPU away.
+    explicit HelperPolicy(bool spins = false) noexcept : spins_(spins) {}
+
     static constexpr Duration kNap = microseconds(150);
     static constexpr Duration kPolls = microseconds(20);  // who polls does so more often than this
     static constexpr Duration kStay = milliseconds(20);   // between two naps of a helper that guards beside callers
@@ -84,9 +87,11 @@ public:
     }
     // May be read by any thread; all else needs a lock.
     [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool spins() const noexcept { return spins_; }
     [[nodiscard]] bool is_parked() const noexcept { return mode() == Mode::Park; }
 
 private:
+    const bool spins_;
     std::atomic<Mode> mode_{Mode::Guard};
     Instant stay_until_{};
     int waited_ = 0;  // naps in which packets waited, since callers were last seen to poll

@@ -171,7 +171,8 @@ class Running(CairnRun):
 
     def test_the_help_names_what_there_is(self):
         out = self.output('--help')
-        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'CAIRN_FAULTS', 'config/', '--view', '--info', '--stat'):
+        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'CAIRN_FAULTS', 'CAIRN_POLL', 'config/', '--view', '--info',
+                     '--stat'):
             self.assertIn(word, out)
 
     def test_devices_are_the_librarys(self):
@@ -390,6 +391,26 @@ class Telling(CairnRun):
         self.assertEqual(re.search(r'(\d+) queue pairs of (\d+) requests', info).groups(),
                          tuple(re.search(rf'max_{name}:\s+(\d+)', devinfo).group(1) for name in ('qp', 'qp_wr')))
 
+    def test_a_helper_that_spins_uses_its_cpu_and_one_that_is_adaptive_sleeps(self):
+        self.needs('ibv_asyncwatch')
+
+        def ticks(program):
+            with open(f'/proc/{program.pid}/stat', encoding='ascii') as file:
+                return sum(int(field) for field in file.read().rsplit(')', 1)[1].split()[11:13])
+
+        with contextlib.ExitStack() as stack:
+            sleeper, spinner = (
+                stack.enter_context(Ended([self.program, '--poll', poll, 'ibv_asyncwatch', '-d', 'cairn0'],
+                                          env={**os.environ, 'CAIRN_DEVICES': f'cairn0={address}'},
+                                          stdout=subprocess.DEVNULL))
+                for poll, address in (('adaptive', ADDRESS), ('spin', OTHER)))
+            for _ in range(SECONDS * 50):
+                if ticks(spinner) > 50:
+                    break
+                time.sleep(0.02)
+            self.assertGreater(ticks(spinner), 50)
+            self.assertLess(ticks(sleeper), 25)
+
     def test_counters_of_running_programs(self):
         self.needs('ibv_asyncwatch')
         with Ended([self.program, 'ibv_asyncwatch', '-d', 'cairn0'], env={**os.environ, 'CAIRN_DEVICES': DEVICES},
@@ -486,14 +507,17 @@ class Faults(CairnRun):
     def test_a_port_that_comes_back_is_none(self):
         self.pingpong('port=10ms+20ms', '-c', '-n', '300')
 
-    def test_wrong_faults_are_explained_and_there_are_no_devices(self):
+    def test_wrong_variables_are_explained_and_there_are_no_devices(self):
         self.needs('ibv_devices')
-        done = subprocess.run(['ibv_devices'], capture_output=True, text=True, timeout=SECONDS, check=False, env={
-            **os.environ, 'LD_LIBRARY_PATH': f'{self.tree}/lib/cairn', 'CAIRN_FAULTS': 'rain=1%'})
-        self.assertEqual(done.returncode, 0)
-        self.assertNotIn('cairn0', done.stdout)
-        self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
-        self.assertIn("CAIRN_FAULTS: there is no fault 'rain=1%'", done.stderr)
+        for name, value, words in (('CAIRN_FAULTS', 'rain=1%', "there is no fault 'rain=1%'"),
+                                   ('CAIRN_POLL', 'often', "'often'; it is adaptive or spin")):
+            with self.subTest(name=name):
+                done = subprocess.run(['ibv_devices'], capture_output=True, text=True, timeout=SECONDS, check=False,
+                                      env={**os.environ, 'LD_LIBRARY_PATH': f'{self.tree}/lib/cairn', name: value})
+                self.assertEqual(done.returncode, 0)
+                self.assertNotIn('cairn0', done.stdout)
+                self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
+                self.assertRegex(done.stderr, f'{name}: .*{re.escape(words)}')
 
 
 class Ucx(CairnRun):
