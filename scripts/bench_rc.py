@@ -60,19 +60,20 @@ class Bench(Pairs):
             if idle is not None:
                 stop(idle)
 
-    def ucx(self, test):
-        """64 KB each by UCX over TCP, in GB/s."""
+    def ucx(self, test, ends=({'UCX_TLS': 'tcp', 'UCX_NET_DEVICES': 'lo'},) * 2, prefix=()):
+        """64 KB each by UCX, over TCP unless the variables of the ends say otherwise, in GB/s."""
         if shutil.which('ucx_perftest') is None:
             raise machine.Unavailable('there is no ucx_perftest; scripts/deps bench installs it, as root')
         port = str(machine.free_tcp_port())
-        environment = {**os.environ, 'UCX_TLS': 'tcp', 'UCX_NET_DEVICES': 'lo'}
-        pinned = ['taskset', '-c']
         count = int(self.seconds * 50_000)
-        server = client = start([*pinned, self.cpus[0], 'ucx_perftest', '-p', port], env=environment)
+
+        def end(number, *own):
+            return start(['taskset', '-c', self.cpus[number], *prefix, 'ucx_perftest', *own, '-p', port],
+                         env={**os.environ, **ends[number]})
+        server = client = end(0)
         try:
             time.sleep(1)
-            client = start([*pinned, self.cpus[1], 'ucx_perftest', '127.0.0.1', '-p', port, '-t', test, '-s', '65536',
-                            '-n', str(count), '-w', str(count // 10), '-f'], env=environment)
+            client = end(1, '127.0.0.1', '-t', test, '-s', '65536', '-n', str(count), '-w', str(count // 10), '-f')
             out, err = client.communicate(timeout=60)
             if client.returncode != 0:
                 raise Failed(last_line(err, 'ucx_perftest failed'))
