@@ -159,7 +159,9 @@ void tell_planned_failures(Qp& qp) {
 
 using namespace cairn::ibverbs;
 
-// What the change makes (a NAK, flushed requests) leaves, or is told, before it returns.
+// A queue pair that goes to ERR or RESET answers nobody any more: what its peer is owed leaves first. What the change
+// makes (a NAK, flushed requests) leaves, or is told, before it returns.
+// mutants: ibverbs-modify-qp
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* wanted, int mask) {
     return result_of([&] {
         if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RTR) {
@@ -167,6 +169,9 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* wanted, int mask) {
         }
         Adapter& adapter = adapter_of(qp->context);
         const std::lock_guard hold(adapter.lock());
+        if ((mask & IBV_QP_STATE) != 0 && (wanted->qp_state == IBV_QPS_ERR || wanted->qp_state == IBV_QPS_RESET)) {
+            adapter.settle();
+        }
         const int reason = modify(Qp::of(qp), *wanted, mask_for(qp->qp_type, static_cast<unsigned>(mask)), adapter);
         if (reason == 0) {
             adapter.settle();

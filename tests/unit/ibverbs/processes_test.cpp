@@ -214,20 +214,19 @@ struct Peer {
     pid_t child = 0;
 };
 
-TEST(Processes, WhoExitsAfterItsLastCompletionLeavesNoPeerUnanswered) {
-    ASSERT_EQ(kRegistered, 0);
-    configure_devices();
+// The peer does this right behind its last completion. Whoever has polled for a while leaves acknowledgements for its
+// next poll, which does not come.
+void expect_that_it_is_answered(const std::function<void(VerbsEnd& end)>& then) {
     for (int i = 0; i < 8; ++i) {
-        Peer peer([i](VerbsEnd& end) {
+        Peer peer([&then, i](VerbsEnd& end) {
             EXPECT_EQ((i % 4 != 0 ? end.poll_one() : end.await_one()).status, IBV_WC_SUCCESS);
-            exit(0);
+            then(end);
         });
         ibv_context* const context = open_device("left");
         ASSERT_NE(context, nullptr);
         {
             VerbsEnd end(context);
             static_cast<void>(peer.meet(end, 7));
-            // Whoever has polled for a while leaves acknowledgements for its next poll, which does not come.
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
             ASSERT_EQ(end.post_send(8, 0, kBytes), 0);
             EXPECT_EQ(end.poll_one().status, IBV_WC_SUCCESS);
@@ -235,6 +234,21 @@ TEST(Processes, WhoExitsAfterItsLastCompletionLeavesNoPeerUnanswered) {
         EXPECT_EQ(ibv_close_device(context), 0);
         expect_success(peer.child);
     }
+}
+
+TEST(Processes, WhoExitsAfterItsLastCompletionLeavesNoPeerUnanswered) {
+    ASSERT_EQ(kRegistered, 0);
+    configure_devices();
+    expect_that_it_is_answered([](VerbsEnd&) { exit(0); });
+}
+
+TEST(Processes, WhoGoesToErrAfterItsLastCompletionLeavesNoPeerUnanswered) {
+    configure_devices();
+    expect_that_it_is_answered([](VerbsEnd& end) {
+        ibv_qp_attr to{};
+        to.qp_state = IBV_QPS_ERR;
+        EXPECT_EQ(ibv_modify_qp(end.pair, &to, IBV_QP_STATE), 0);
+    });
 }
 
 // A signal ends a program in the midst of a turn, mostly: the lock is held by the very thread that exits.
