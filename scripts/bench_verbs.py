@@ -9,7 +9,8 @@ import bench_rc
 from bench_pairs import ROOT, Failed, Unavailable, last_json, last_line, machine, start, stop
 
 PROGRAM = bench_rc.PROGRAM
-PROGRAMS = ['lib/ibverbs/shared/libibverbs.so.1', 'lib/ibverbs/shared/librdmacm.so.1', 'apps/cairn-run', 'tests/rulers/spin_ruler']
+PROGRAMS = ['lib/ibverbs/shared/libibverbs.so.1', 'lib/ibverbs/shared/librdmacm.so.1', 'apps/cairn-run',
+            'tests/rulers/spin_ruler']
 MEMIF, FRAME_BYTES = bench_rc.MEMIF, bench_rc.FRAME_BYTES
 CAIRN_RUN = os.path.join(ROOT, 'build/apps/cairn-run')
 LIBRARIES = os.path.join(ROOT, 'build/lib/ibverbs/shared')

@@ -204,6 +204,9 @@ void Adapter::poll_turn() noexcept {
 }
 
 void Adapter::on_posted(std::uint64_t bytes) noexcept {
+    if (policy_.is_gone()) [[unlikely]] {
+        return;
+    }
     const bool waits = posts_.any_waiting();
     const Instant now = waits ? Instant{} : this->now();
     if (posts_.on_post(bytes, now, waits || helper_comes_soon(now))) {
@@ -215,7 +218,7 @@ void Adapter::on_posted(std::uint64_t bytes) noexcept {
 }
 
 void Adapter::settle() noexcept {
-    if (policy_.mode() == HelperPolicy::Mode::Gone) [[unlikely]] {
+    if (policy_.is_gone()) [[unlikely]] {
         return;
     }
     const Instant now = this->now();

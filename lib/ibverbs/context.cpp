@@ -70,8 +70,8 @@ ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
     pthread_mutex_init(&context->context.mutex, nullptr);
     set_operations(*context);
     context->port = PortNotices::of(context->adapter, context->of_device->config.address);
-    context->port->add(*context);
     context->failures = PlannedFailures::of(context->adapter, context->port, environment_of_process().faults);
+    context->port->add(*context);  // last, since it is not taken back if there is no memory
     return &context.release()->context;
 }
 

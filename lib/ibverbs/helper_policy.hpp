@@ -88,6 +88,7 @@ public:
     // May be read by any thread; all else needs a lock.
     [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool spins() const noexcept { return spins_; }
+    [[nodiscard]] bool is_gone() const noexcept { return mode() == Mode::Gone; }
     [[nodiscard]] bool is_parked() const noexcept { return mode() == Mode::Park; }
 
 private:

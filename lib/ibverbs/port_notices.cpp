@@ -40,11 +40,6 @@ ibv_async_event describe_port_event(AsyncSource&, ibv_event_type type) noexcept 
     return event;
 }
 
-[[nodiscard]] PortWatch look(const net::IpAddress& address) {
-    const unsigned interface = port::interface_index(address).value_or(0);
-    return {address, interface, is_up(interface)};
-}
-
 // The last of a kind counts, and comes behind those of other kinds.
 void tell_context(Context& context, AsyncSource& source, ibv_event_type type) noexcept {
     source.describe = describe_port_event;
@@ -63,8 +58,9 @@ std::shared_ptr<PortNotices> PortNotices::of(const std::shared_ptr<Adapter>& ada
 
 // The socket is first: what happens after it is open is told.
 PortNotices::PortNotices(std::shared_ptr<Adapter> adapter, const net::IpAddress& address)
-    : adapter_(std::move(adapter)), address_(address), socket_(open_route_socket()), watch_(look(address)) {
+    : adapter_(std::move(adapter)), address_(address), socket_(open_route_socket()), watch_(address) {
     const std::lock_guard hold(adapter_->lock());
+    on_notices_lost();  // none came yet
     adapter_->watch(this);
 }
 

@@ -39,8 +39,8 @@ public:
         friend bool operator==(const News&, const News&) = default;
     };
 
-    // The address is there. `interface` has it; 0: that is not known.
-    PortWatch(const net::IpAddress& address, unsigned interface, bool is_up) noexcept
+    // The address is there, at an interface that is up. `interface` has it; 0: that is not known.
+    explicit PortWatch(const net::IpAddress& address, unsigned interface = 0, bool is_up = true) noexcept
         : address_(address), interface_(interface), is_up_(is_up), has_address_(true) {}
 
     [[nodiscard]] News take(const LinkNotice& notice) noexcept;

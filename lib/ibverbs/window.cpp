@@ -59,6 +59,7 @@ ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
     });
 }
 
+// mutants: ibverbs-bind-window
 int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
     if (mw->type != IBV_MW_TYPE_1 || !is_of(qp->context, mw)) {
         return EINVAL;
@@ -73,7 +74,7 @@ int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
         request.wr_id = wanted->wr_id;
         request.signalled = by.signals_all || (wanted->send_flags & IBV_SEND_SIGNALED) != 0;
         request.fence = (wanted->send_flags & IBV_SEND_FENCE) != 0;
-        reason = errno_of(by.connection->pair.post_send(request));
+        reason = free_slots(by) == 0 ? ENOMEM : errno_of(by.connection->pair.post_send(request));
     }
     if (reason == 0) {
         mw->rkey = key.value;

@@ -77,11 +77,13 @@ bool UdQueuePair::detach(const net::IpAddress& group) noexcept {
     return datagrams_.detach(*qp_, left);
 }
 
+// mutants: ud-queue-pair-enter-reset
 void UdQueuePair::enter_reset() noexcept {
     while (!sends_.empty()) {
         destination_of_head().path->unpin();
         sends_.pop();
     }
+    sends_.clear();
     core_.reset();
 }
 

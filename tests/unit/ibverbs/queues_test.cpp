@@ -185,6 +185,59 @@ TEST_F(SendSlots, AreFreeAfterAReset) {
     EXPECT_EQ(fill(true), kSlots);
 }
 
+TEST_F(SendSlots, OfDatagramsAreFreeAfterAReset) {
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = wanted.recv_cq = sends_;
+    wanted.cap = {2, 1, 1, 1, 0};
+    wanted.qp_type = IBV_QPT_UD;
+    wanted.sq_sig_all = 1;
+    ibv_qp* const qp = ibv_create_qp(pd, &wanted);
+    ASSERT_NE(qp, nullptr);
+    ibv_ah_attr way{};
+    way.is_global = 1;
+    way.port_num = 1;
+    way.grh.sgid_index = 1;
+    ASSERT_EQ(ibv_query_gid(context, 1, 1, &way.grh.dgid), 0);
+    ibv_ah* const ah = ibv_create_ah(pd, &way);
+    ASSERT_NE(ah, nullptr);
+    for (int round = 0; round < 3; ++round) {
+        ibv_qp_attr to{};
+        to.port_num = 1;
+        to.qp_state = IBV_QPS_INIT;
+        ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+        to.qp_state = IBV_QPS_RTR;
+        ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+        to.qp_state = IBV_QPS_RTS;
+        ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+        for (int i = 0; i < 3; ++i) {
+            ibv_send_wr request{};
+            request.opcode = IBV_WR_SEND;
+            request.wr.ud = {ah, 1234, 0};
+            ibv_send_wr* refused = nullptr;
+            ASSERT_EQ(ibv_post_send(qp, &request, &refused), i < 2 ? 0 : ENOMEM);
+        }
+        to.qp_state = IBV_QPS_RESET;
+        ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+    }
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+}
+
+TEST_F(SendSlots, ABindingHasOneToo) {
+    ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
+    ASSERT_EQ(fill(false), kSlots);
+    ASSERT_NO_FATAL_FAILURE(await_completion());
+    ibv_mw* const window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+    ASSERT_NE(window, nullptr);
+    ibv_mw_bind wanted{};
+    wanted.bind_info = {region_, reinterpret_cast<std::uint64_t>(&word_), sizeof(word_), IBV_ACCESS_REMOTE_WRITE};
+    EXPECT_EQ(ibv_bind_mw(qp_, window, &wanted), ENOMEM);
+    ibv_wc completion{};
+    ASSERT_EQ(ibv_poll_cq(sends_, 1, &completion), 1);
+    EXPECT_EQ(ibv_bind_mw(qp_, window, &wanted), 0);
+    EXPECT_EQ(ibv_dealloc_mw(window), 0);
+}
+
 TEST_F(QueuesTest, ALimitIsWithinTheQueue) {
     errno = 0;
     EXPECT_EQ(make_srq({2, 1, 3}), nullptr);
