@@ -23,6 +23,7 @@ Cq* Channel::take() noexcept {
     if (cq != nullptr) {
         first = cq->next_in_channel;
         cq->in_channel = false;
+        cq->made_event = roce::CompletionQueue::Arm::Off;
     }
     return cq;
 }

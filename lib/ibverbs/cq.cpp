@@ -1,9 +1,13 @@
 #include "lib/ibverbs/cq.hpp"
 
+#include <utility>
+
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 
 namespace cairn::ibverbs {
+
+using Arm = roce::CompletionQueue::Arm;
 
 namespace {
 
@@ -41,14 +45,25 @@ void Cq::on_event() noexcept {
     }
 }
 
-void Cq::arm(roce::CompletionQueue::Arm wish) noexcept {
+void Cq::arm(Arm wish) noexcept {
     if (!is_armed) {
         is_armed = true;
         adapter_of(context).on_armed();
     }
+    const bool was_in_channel = in_channel;
     queue.arm(wish);
-    if (!is_armed) {
-        adapter_of(context).events().show_all();  // it fired at once
+    if (in_channel && !was_in_channel) {
+        made_event = wish;
+        adapter_of(context).events().show_all();
+    }
+}
+
+// mutants: ibverbs-cq-on-drained
+void Cq::on_drained() noexcept {
+    const Arm wish = std::exchange(made_event, Arm::Off);
+    if (wish != Arm::Off && in_channel) {
+        Channel::of(channel).remove(*this);
+        arm(wish);
     }
 }
 
@@ -114,7 +129,7 @@ int moderate_cq(ibv_cq*, ibv_modify_cq_attr* wanted) noexcept {
 
 int arm_cq(ibv_cq* cq, int solicited_only) noexcept {
     const std::lock_guard hold(adapter_of(cq->context).lock());
-    Cq::of(cq).arm(solicited_only != 0 ? roce::CompletionQueue::Arm::Solicited : roce::CompletionQueue::Arm::Next);
+    Cq::of(cq).arm(solicited_only != 0 ? Arm::Solicited : Arm::Next);
     return 0;
 }
 

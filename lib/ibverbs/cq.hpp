@@ -15,6 +15,10 @@ struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
     void on_event() noexcept override;
     // Asks for an event with the next completion, or the next solicited one.
     void arm(roce::CompletionQueue::Arm wish) noexcept;
+    // The program has polled the queue empty. An event that was made when the queue was armed, and that nobody has
+    // taken, tells of nothing any more: the queue is armed as if it had not been made. ibv_rc_pingpong -e -t takes an
+    // event without a completion for an error.
+    void on_drained() noexcept;
     void disarm() noexcept;
 
     [[nodiscard]] static Cq& of(ibv_cq* cq) noexcept { return *static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
@@ -25,6 +29,7 @@ struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
     Cq* next_in_channel = nullptr;
     bool in_channel = false;
     bool is_armed = false;
+    roce::CompletionQueue::Arm made_event = roce::CompletionQueue::Arm::Off;  // the wish that made one at once
     bool overrun_told = false;
     // The kind of the network header in front of a datagram. Adapters for RoCE give it as service level, and UCX goes
     // by it.

@@ -41,6 +41,9 @@ void describe(const roce::Completion& from, Cq::NetworkType network_type, ibv_wc
     if (one.sends != nullptr) {
         one.sends->give_back(one);
     }
+    if (from.queue.size() == 0 && from.made_event != roce::CompletionQueue::Arm::Off) [[unlikely]] {
+        from.on_drained();
+    }
     return true;
 }
 

@@ -176,6 +176,34 @@ TEST_F(SendSlots, ComeBackOneByOneSoThatNoCompletionIsLost) {
     }
 }
 
+// Who arms before it polls, as ibv_rc_pingpong does, and who sleeps in a poll of its own, as UCX does.
+TEST_F(SendSlots, AnEventOfArmingTellsOfWhatIsThereAndOfNothingElse) {
+    pollfd readable{channel_->fd, POLLIN, 0};
+    ASSERT_EQ(fill(true), kSlots);
+    ASSERT_EQ(do_work(peer_, IBV_WR_RDMA_WRITE, {reinterpret_cast<std::uint64_t>(&word_), 8, region_->lkey},
+                      reinterpret_cast<std::uint64_t>(&word_), region_->rkey)
+                  .status,
+              IBV_WC_SUCCESS);
+    ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
+    ASSERT_NO_FATAL_FAILURE(await_completion());
+    ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
+    std::array<ibv_wc, kSlots> completions;
+    for (int polled = 0; polled < kSlots;) {
+        polled += ibv_poll_cq(sends_, kSlots, completions.data());
+    }
+    EXPECT_EQ(::poll(&readable, 1, 0), 0);  // all were polled
+    ASSERT_EQ(fill(true), kSlots);
+    ASSERT_NO_FATAL_FAILURE(await_completion());  // it is armed
+    ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
+    for (int polled = 0; polled < kSlots;) {
+        polled += ibv_poll_cq(sends_, kSlots, completions.data());
+    }
+    EXPECT_EQ(::poll(&readable, 1, 0), 0);
+    EXPECT_EQ(ibv_poll_cq(sends_, kSlots, completions.data()), 0);
+    ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
+    EXPECT_EQ(::poll(&readable, 1, 0), 0);
+}
+
 TEST_F(SendSlots, AreFreeAfterAReset) {
     ASSERT_EQ(fill(true), kSlots);
     ibv_qp_attr to{};
