@@ -43,6 +43,10 @@ TEST_F(ServerLimitsTest, ProgramsOfAnotherUserAreTurnedAway) {
 
 TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
     constexpr std::size_t kPrograms = kMostSockets - 1;
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit many{before.rlim_max, before.rlim_max};  // one process is all programs, and the broker
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &many), 0);
     const RunningBroker broker(place);
     std::vector<Welcome> programs;
     for (std::size_t i = 0; i < kPrograms; ++i) {
@@ -55,6 +59,7 @@ TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
     Meeting met = ask_for_slot({place, {}, seconds(10)});
     ASSERT_TRUE(std::holds_alternative<Refusal>(met));
     EXPECT_EQ(std::get<Refusal>(met), Refusal::Full);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST_F(ServerLimitsTest, SilentAndSenselessConnectionsGiveWay) {
