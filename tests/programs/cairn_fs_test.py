@@ -48,7 +48,9 @@ class Linking(unittest.TestCase):
                            'int main(void) {\n    char why[200];\n    cairnfs* fs = 0;\n'
                            '    int error = cairnfs_connect("/nowhere.sock", 100, &fs, why, sizeof(why));\n'
                            '    return error == -ECONNREFUSED && strstr(why, "/nowhere.sock") ? 0 : 1;\n}\n')
-            output('cc', '-std=c11', '-Wall', '-Wextra', '-Werror', '-D_GNU_SOURCE', source, LIBRARY, '-o', program)
+            sanitized = ['-fsanitize=address'] if 'libasan' in output('readelf', '-d', LIBRARY) else []
+            output('cc', '-std=c11', '-Wall', '-Wextra', '-Werror', '-D_GNU_SOURCE', *sanitized, source, LIBRARY, '-o',
+                   program)
             subprocess.run([program], check=True, env={**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(LIBRARY)})
 
 
