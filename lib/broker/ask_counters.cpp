@@ -1,34 +1,69 @@
 #include "lib/broker/ask_counters.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/monotonic_clock.hpp"
+
 namespace cairn::broker {
 
+namespace {
+
+// Returns false if nothing came in time.
+bool await_packet(int socket, Instant until) noexcept {
+    for (;;) {
+        const std::int64_t left_ms = (until - read_monotonic()).ns / 1'000'000;
+        pollfd waiting{socket, POLLIN, 0};
+        const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left_ms, 0)));
+        if (ready >= 0 || errno != EINTR) {
+            return ready > 0;
+        }
+    }
+}
+
+Error says_nothing(const Place& place) {
+    return {fmt::format("the broker of UDP {} does not say what it counted", place.text()),
+            "it may be busy or stopped, of another version or of another user"};
+}
+
+}  // namespace
+
+// Anybody may have the name: what answers is of this user, and says no more than there is.
 // mutants: broker-ask-counters
 Result<telemetry::CounterSnapshot<Counter>> ask_for_counters(const Place& place, Duration patience) {
+    const Instant until = read_monotonic() + patience;
     const OwnedFd broker = connect_to(place, patience);
-    if (!broker.is_open() || !send_message(broker.get(), Look{}, {}, true)) {
+    if (!broker.is_open()) {
         return Error{fmt::format("no broker of UDP {} listens: {}", place.text(), std::strerror(errno)),
                      "it is there while programs have the address"};
     }
+    if (geteuid() != 0 && peer_of(broker.get()).uid != geteuid()) {
+        return Error{fmt::format("the broker of UDP {} is another user's", place.text()), "ask as that user"};
+    }
+    if (!send_message(broker.get(), Look{}, {}, false)) {
+        return says_nothing(place);
+    }
     telemetry::CounterSnapshot<Counter> snapshot;
     Packet packet;
-    for (;;) {
-        const Received got = receive_packet(broker.get(), packet, true);
-        const std::optional<Message> said = got == Received::Packet ? parse_message(packet.bytes) : std::nullopt;
+    for (std::size_t packets = 0; packets <= telemetry::kCounters<Counter>; ++packets) {
+        const bool came =
+            await_packet(broker.get(), until) && receive_packet(broker.get(), packet, false) == Received::Packet;
+        const std::optional<Message> said = came ? parse_message(packet.bytes) : std::nullopt;
         if (said && std::holds_alternative<Look>(*said)) {
             return snapshot;
         }
         const Counted* const counted = said ? std::get_if<Counted>(&*said) : nullptr;
         if (counted == nullptr) {
-            return Error{fmt::format("the broker of UDP {} does not say what it counted", place.text()),
-                         "it may be busy or stopped, of another version or of another user"};
+            return says_nothing(place);
         }
         snapshot.values[static_cast<std::size_t>(counted->counter)] = counted->value;
     }
+    return says_nothing(place);
 }
 
 }  // namespace cairn::broker

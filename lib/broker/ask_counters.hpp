@@ -7,7 +7,8 @@
 
 namespace cairn::broker {
 
-// Asks the broker of the place. Errors: there is none; it is another user's; it does not answer within `patience`.
+// Asks the broker of the place. Errors: there is none; it is another user's, whom root alone believes; it has not said
+// all within `patience`.
 [[nodiscard]] Result<telemetry::CounterSnapshot<Counter>> ask_for_counters(const Place& place, Duration patience);
 
 }  // namespace cairn::broker

@@ -105,6 +105,53 @@ TEST_F(ServerLimitsTest, CountersAreNotToldToAnotherUser) {
     EXPECT_FALSE(ask_for_counters(place, seconds(5)).ok());
 }
 
+// Somebody has taken the name and answers one connection with `answers` and the end, with a pause behind each.
+class Pretender {
+public:
+    Pretender(const Place& place, int answers, std::chrono::milliseconds pause)
+        : listener_(listen_at(place)), thread_([this, answers, pause] {
+              OwnedFd asks;
+              const auto accepts = [&] {
+                  asks = OwnedFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+                  return asks.is_open();
+              };
+              Packet asked;
+              bool goes_on = comes(accepts) && receive_packet(asks.get(), asked, true) == Received::Packet;
+              for (int i = 0; goes_on && i < answers; ++i) {
+                  goes_on = send_message(asks.get(), Counted{Counter::Lent, 1}, {}, true);
+                  std::this_thread::sleep_for(pause);
+              }
+              static_cast<void>(goes_on && send_message(asks.get(), Look{}, {}, true));
+          }) {}
+    ~Pretender() { thread_.join(); }
+
+private:
+    OwnedFd listener_;
+    std::thread thread_;
+};
+
+TEST_F(ServerLimitsTest, WhoAsksWaitsForAllAnswersTogether) {
+    const Pretender slow(place, 10, std::chrono::milliseconds(100));
+    EXPECT_FALSE(ask_for_counters(place, milliseconds(300)).ok());
+}
+
+TEST_F(ServerLimitsTest, WhoAsksHearsNoMoreThanThereIs) {
+    const Pretender talker(place, static_cast<int>(telemetry::kCounters<Counter>) + 1, {});
+    EXPECT_FALSE(ask_for_counters(place, seconds(60)).ok());
+}
+
+TEST_F(ServerLimitsTest, WhoAsksBelievesNoOtherUser) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs another user";
+    }
+    const Pretender stranger(place, 0, {});
+    ASSERT_EQ(seteuid(65534), 0);
+    const auto counted = ask_for_counters(place, seconds(60));
+    ASSERT_EQ(seteuid(0), 0);
+    ASSERT_FALSE(counted.ok());
+    EXPECT_NE(counted.error().text().find("another user's"), std::string::npos) << counted.error().text();
+}
+
 TEST_F(ServerLimitsTest, WhoSaysMoreSocketsThanComeAlongIsEnded) {
     const RunningBroker broker(place);
     const OwnedFd one = connect_to(place, seconds(10));
