@@ -55,9 +55,15 @@ void Hub::on_timeout(Instant now) {
     idle_since_ = programs_.idle() ? idle_since_ : now;
 }
 
+// mutants: broker-hub-is-idle
+bool Hub::is_idle() const noexcept {
+    return programs_.idle() && std::all_of(clients_.begin(), clients_.end(),
+                                           [](const auto& each) { return each.second.state == Client::State::Silent; });
+}
+
 // mutants: broker-hub-next-deadline
 Instant Hub::next_deadline() const noexcept {
-    Instant due = clients_.empty() && programs_.idle() ? idle_since_ + config_.idle : programs_.next_deadline();
+    Instant due = is_idle() ? idle_since_ + config_.idle : programs_.next_deadline();
     for (const auto& [id, client] : clients_) {
         if (client.state != Client::State::Member) {
             due = std::min(due, client.due);
@@ -237,8 +243,8 @@ void Hub::forget(Clients::iterator found, Instant now) {
         programs_.remove(found->second.slot, now);
         slots_.give_back(found->second.slot, now);
     }
+    idle_since_ = found->second.state == Client::State::Silent ? idle_since_ : now;
     clients_.erase(found);
-    idle_since_ = now;
 }
 
 }  // namespace cairn::broker

@@ -42,10 +42,8 @@ public:
     void on_timeout(Instant now);
 
     [[nodiscard]] Instant next_deadline() const noexcept;
-    // Nobody needs the broker any more.
-    [[nodiscard]] bool is_over(Instant now) const noexcept {
-        return clients_.empty() && programs_.idle() && now - idle_since_ >= config_.idle;
-    }
+    // No program needs the broker any more. Who only looks does not count, nor who has said nothing.
+    [[nodiscard]] bool is_over(Instant now) const noexcept { return is_idle() && now - idle_since_ >= config_.idle; }
     [[nodiscard]] std::size_t clients() const noexcept { return clients_.size(); }
     [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
     [[nodiscard]] const Programs& programs() const noexcept { return programs_; }
@@ -88,6 +86,7 @@ private:
         }
         end_garbage(id, now);
     }
+    [[nodiscard]] bool is_idle() const noexcept;
     void lend(ClientId id, Client& client, Instant now);
     [[nodiscard]] Lending try_lend(ClientId id, Client& client, Instant now);
     [[nodiscard]] Lending take_slot(Slot& slot, Instant now);

@@ -249,5 +249,19 @@ TEST_F(HubTest, WithoutProgramsItIsOverAfterAWhile) {
     EXPECT_TRUE(hub.is_over(now + config.idle));
 }
 
+TEST_F(HubTest, WhoOnlyLooksDoesNotKeepItAlive) {
+    join(1);
+    hub.on_lost(ClientId{1}, now);
+    const Instant over = now + config.idle;
+    for (std::uint64_t monitor = 2; now < over; ++monitor) {
+        EXPECT_EQ(hub.next_deadline(), over);
+        connect(monitor);
+        say(monitor, Look{});
+        pass(config.idle / 4);
+    }
+    connect(100);  // has said nothing yet
+    EXPECT_TRUE(hub.is_over(now));
+}
+
 }  // namespace
 }  // namespace cairn::broker
