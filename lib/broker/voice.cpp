@@ -36,12 +36,18 @@ void Voice::speak() {
 }
 
 void Voice::manage() {
+    if (is_mute_) {
+        return;
+    }
     const std::lock_guard hold(mutex_);
     account_.manage();
     speak();
 }
 
 Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId service, bool shares, Duration patience) {
+    if (is_mute_) {
+        return ClaimRefusal::NoAnswer;
+    }
     std::unique_lock hold(mutex_);
     const std::uint32_t ask = account_.ask(service, shares);
     speak();
@@ -55,18 +61,27 @@ Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId service, bool
 }
 
 void Voice::release(wire::ServiceId service) {
+    if (is_mute_) {
+        return;
+    }
     const std::lock_guard hold(mutex_);
     account_.release(service);
     speak();
 }
 
 void Voice::leave(const Will& will) {
+    if (is_mute_) {
+        return;
+    }
     const std::lock_guard hold(mutex_);
     account_.leave(will);
     speak();
 }
 
 void Voice::revoke(std::uint32_t name) {
+    if (is_mute_) {
+        return;
+    }
     const std::lock_guard hold(mutex_);
     account_.revoke(name);
     speak();
@@ -116,6 +131,9 @@ void Voice::lead(const Stray& stray) {
 
 // The broker hears of what is unsaid no more: who hangs up has ended, too.
 void Voice::say_farewell() {
+    if (is_mute_) {
+        return;
+    }
     const std::lock_guard hold(mutex_);
     if (socket_ >= 0 && !account_.next()) {
         (void)send_message(socket_, Leave{}, {}, false);

@@ -45,8 +45,9 @@ public:
     void lead(const Stray& stray);
     // The membership's thread, when it ends.
     void say_farewell();
-    // In a child of fork(), which has one thread: nothing is said any more, and nobody woken.
-    void forget_in_child() noexcept { socket_ = -1; }
+    // In a child of fork(), which has one thread: nothing is said any more, and nobody woken. claim() gets no answer.
+    // mutants: broker-voice-forget-in-child
+    void forget_in_child() noexcept { is_mute_ = true; }
 
 private:
     void speak();
@@ -54,6 +55,7 @@ private:
 
     std::mutex mutex_;
     std::condition_variable answered_;
+    bool is_mute_ = false;  // in a child, where whoever held the lock is not there to finish
     int socket_ = -1;
     Wakeup* sleeper_ = nullptr;
     bool waits_for_room_ = false;

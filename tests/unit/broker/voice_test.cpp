@@ -2,6 +2,7 @@
 // is lost.
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <map>
 #include <set>
@@ -238,6 +239,41 @@ TEST_F(VoiceTest, WhatWasNotSaidInTimeIsNotAsked) {
     });
     settle();
     EXPECT_TRUE(broker.asks.empty());
+}
+
+// A thread is in the midst of saying something at nearly each of the forks.
+TEST(ForkedVoiceTest, AChildThatIsForkedWhileSomethingIsSaidDoesNotWait) {
+    Voice voice;
+    std::atomic<bool> ends{false};
+    std::thread talker([&] {
+        for (std::uint32_t name = 0; !ends.load(); name = (name + 1) % 1000) {
+            voice.leave({name, {}, {}});
+            voice.revoke(name);
+        }
+    });
+    for (int i = 0; i < 50; ++i) {
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            alarm(10);
+            voice.forget_in_child();
+            voice.manage();
+            voice.leave({1, {}, {}});
+            voice.revoke(1);
+            voice.release({});
+            const auto claimed = voice.claim({}, false);
+            voice.say_farewell();
+            _exit(!claimed.ok() && claimed.reason() == ClaimRefusal::NoAnswer ? 0 : 1);
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        if (status != 0) {
+            break;
+        }
+    }
+    ends.store(true);
+    talker.join();
 }
 
 }  // namespace
