@@ -48,7 +48,7 @@ struct ForkedChild {
     static void prepare() noexcept { members().mutex.lock(); }
     static void release() noexcept { members().mutex.unlock(); }
     static void forget() noexcept {
-        const Nowhere nowhere;
+        Nowhere nowhere;
         for (Membership* const each : members().all) {
             each->forget_in_child(nowhere);
         }
@@ -133,7 +133,7 @@ Membership::~Membership() {
     voice_.say_farewell();
 }
 
-void Membership::forget_in_child(const Nowhere& nowhere) noexcept {
+void Membership::forget_in_child(Nowhere& nowhere) noexcept {
     for (const OwnedFd& each : held_) {
         nowhere.replace(each.get());
     }

@@ -63,7 +63,7 @@ private:
     void come_back() noexcept;
 
     friend struct ForkedChild;
-    void forget_in_child(const Nowhere& nowhere) noexcept;
+    void forget_in_child(Nowhere& nowhere) noexcept;
 
     const MembershipConfig config_;
     Slot slot_{};

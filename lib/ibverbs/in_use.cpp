@@ -68,7 +68,7 @@ void orphan_all() noexcept {
     if (!std::exchange(has_all, false)) {
         return;
     }
-    const Nowhere nowhere;
+    Nowhere nowhere;
     for (const int each : inherited->event_fds) {
         nowhere.replace(each);
     }
