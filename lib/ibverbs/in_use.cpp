@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/base/nowhere.hpp"
 #include "lib/ibverbs/adapter.hpp"
 
@@ -32,40 +33,41 @@ struct All {
 // Never ended: threads and objects of programs may outlive static objects. nullptr: a child had no memory for it.
 All* all_of_process = nullptr;
 
-// The thread that forks has the lock. A fork() in a handler that interrupted who holds a lock would wait for ever.
+// The thread that forks has the lock. A fork() in a handler that interrupted who holds a lock would wait for ever: it
+// has this long for all locks, and forks without those that it did not get.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool has_all = false;
 constexpr Duration kPatience = seconds(5);
 
 // mutants: ibverbs-lock-all
 void lock_all() noexcept {
-    has_all = all_of_process != nullptr && all_of_process->lock.lock_within(kPatience);
+    const Instant deadline = read_monotonic() + kPatience;
+    has_all = all_of_process != nullptr && all_of_process->lock.lock_until(deadline);
     if (has_all) {
         for (Entry& each : all_of_process->adapters) {
-            each.locked = each.adapter->lock().lock_within(kPatience);
+            each.locked = each.adapter->lock().lock_until(deadline);
         }
     }
 }
 
-void unlock(All& all) noexcept {
-    for (Entry& each : all.adapters) {
+void unlock_all() noexcept {
+    if (!std::exchange(has_all, false)) {
+        return;
+    }
+    for (Entry& each : all_of_process->adapters) {
         if (std::exchange(each.locked, false)) {
             each.adapter->lock().unlock();
         }
     }
-    all.lock.unlock();
+    all_of_process->lock.unlock();
 }
 
-void unlock_all() noexcept {
-    if (std::exchange(has_all, false)) {
-        unlock(*all_of_process);
-    }
-}
-
-// What the child inherits stays where it is, so that the child may end the objects that it knows.
+// What the child inherits stays where it is, so that the child may end the objects that it knows. It is an orphan also
+// if fork() did not get all locks: the child would have its parent's packets otherwise, or wait for who is not there.
 // mutants: ibverbs-orphan-all
 void orphan_all() noexcept {
     All* const inherited = std::exchange(all_of_process, new (std::nothrow) All);
-    if (!std::exchange(has_all, false)) {
+    has_all = false;
+    if (inherited == nullptr) {
         return;
     }
     Nowhere nowhere;
@@ -77,19 +79,21 @@ void orphan_all() noexcept {
             nowhere.replace(fd);
         }
         each.adapter->orphan();
+        each.adapter->lock().free_in_child();
     }
-    unlock(*inherited);
+    inherited->lock.free_in_child();
 }
 
 // Peers of a program that exits have what they are owed, unless a thread is in the midst of a turn that does not end:
 // perhaps exit() was called by a handler that interrupted it. The helper goes on until the process has gone.
 // mutants: ibverbs-settle-all
 void settle_all() noexcept {
-    if (all_of_process == nullptr || !all_of_process->lock.lock_within(InUse::kExits)) {
+    const Instant deadline = read_monotonic() + InUse::kExits;
+    if (all_of_process == nullptr || !all_of_process->lock.lock_until(deadline)) {
         return;
     }
     for (const Entry& each : all_of_process->adapters) {
-        if (each.adapter->lock().lock_within(InUse::kExits)) {
+        if (each.adapter->lock().lock_until(deadline)) {
             each.adapter->settle();
             each.adapter->lock().unlock();
         }

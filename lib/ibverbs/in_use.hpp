@@ -11,11 +11,12 @@ namespace cairn::ibverbs {
 
 class Adapter;
 
-// Any thread. A fork() waits until no thread is in the midst of a turn. In the child the adapters are orphans, and the
-// descriptors lead nowhere; their numbers stay taken. An exit() sends what peers are owed.
+// Any thread. A fork() waits until no thread is in the midst of a turn, but not for ever. In the child the adapters are
+// orphans that nobody has locked, and the descriptors lead nowhere; their numbers stay taken. An exit() sends what
+// peers are owed.
 class InUse {
 public:
-    static constexpr Duration kExits = milliseconds(500);  // the longest that an exit() waits for a lock
+    static constexpr Duration kExits = milliseconds(500);  // the longest that a handler of exit() waits for all locks
 
     using Visit = std::function<void(const std::string& device, Adapter& adapter)>;
 

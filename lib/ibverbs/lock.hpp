@@ -10,13 +10,13 @@
 #include <ctime>
 
 #include "lib/base/assert.hpp"
-#include "lib/base/time.hpp"
+#include "lib/base/monotonic_clock.hpp"
 
 namespace cairn::ibverbs {
 
 // One compare-and-swap takes it, one exchange gives it back. Who waits spins for about as long as a short turn takes,
-// and then sleeps. It is held for a turn of the worker at most. It is no cancellation point: a thread that is cancelled
-// never holds it.
+// and then sleeps. It is held for a turn of the worker at most, but by a thread that a signal handler interrupted in
+// one: for as long as the handler runs. It is no cancellation point: a thread that is cancelled never holds it.
 class Lock {
 public:
     Lock() = default;
@@ -42,14 +42,13 @@ public:
         }
         return false;
     }
-    // Naps in between. Returns false if it was never found free for about `most`: perhaps by who interrupted the thread
-    // that holds it.
-    [[nodiscard]] bool lock_within(Duration most) noexcept {
-        constexpr Duration kNap = microseconds(100);
-        const timespec nap{0, kNap.ns};
+    // Naps in between. Returns false if it was not found free until then, though it looked at least once: perhaps the
+    // caller interrupted the thread that holds it. Who takes several locks so has one deadline for all.
+    [[nodiscard]] bool lock_until(Instant deadline) noexcept {
+        constexpr timespec kNap{0, 100'000};
         bool has = lock_soon();
-        for (std::int64_t naps = most.ns / kNap.ns; !has && naps > 0; --naps) {
-            syscall(SYS_nanosleep, &nap, nullptr);
+        while (!has && read_monotonic() < deadline) {
+            syscall(SYS_nanosleep, &kNap, nullptr);
             has = lock_soon();
         }
         return has;
@@ -61,6 +60,9 @@ public:
             futex(FUTEX_WAKE_PRIVATE, 1);
         }
     }
+
+    // In a child of fork(), which has one thread: whoever holds it will not give it back.
+    void free_in_child() noexcept { word_.store(kFree, std::memory_order_relaxed); }
 
 private:
     enum : std::uint32_t { kFree, kHeld, kAwaited };

@@ -11,6 +11,7 @@
 #include <new>
 #include <random>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/objects.hpp"
@@ -40,8 +41,9 @@ void end_connections() noexcept {
     if (of_this_process == nullptr || !of_this_process->mutex.try_lock()) {
         return;
     }
+    const Instant deadline = read_monotonic() + ibverbs::InUse::kExits;
     for (const std::unique_ptr<Device>& each : of_this_process->devices) {
-        if (each->adapter().lock().lock_within(ibverbs::InUse::kExits)) {
+        if (each->adapter().lock().lock_until(deadline)) {
             each->exchange->end_all();
             each->adapter().lock().unlock();
         }
