@@ -1,5 +1,6 @@
 #include "lib/broker/voice.hpp"
 
+#include <atomic>
 #include <chrono>
 
 #include "lib/broker/packets.hpp"
@@ -10,7 +11,37 @@ namespace {
 
 constexpr int kSaidAtOnce = 64;  // messages, before others may have the lock
 
+// Whose lock this thread has, or is about to have. A signal handler on it looks at this.
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::atomic<const Voice*> held_voice{nullptr};
+
 }  // namespace
+
+// A handler that interrupts who holds one voice may hold another, and then come to the first.
+class Voice::Held {
+public:
+    explicit Held(Voice& voice) : before_(held_voice.load(std::memory_order_relaxed)) {
+        held_voice.store(&voice, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        lock_ = std::unique_lock(voice.mutex_);
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() {
+        lock_.unlock();
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        held_voice.store(before_, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::unique_lock<std::mutex>& lock() noexcept { return lock_; }
+
+private:
+    const Voice* const before_;
+    std::unique_lock<std::mutex> lock_;
+};
+
+// mutants: broker-voice-is-closed
+bool Voice::is_closed() const noexcept {
+    return is_mute_ || held_voice.load(std::memory_order_relaxed) == this;
+}
 
 // Until there is no room. What comes up from then on waits behind that.
 // mutants: broker-voice-say-what-fits
@@ -36,22 +67,22 @@ void Voice::speak() {
 }
 
 void Voice::manage() {
-    if (is_mute_) {
+    if (is_closed()) {
         return;
     }
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     account_.manage();
     speak();
 }
 
 Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId service, bool shares, Duration patience) {
-    if (is_mute_) {
+    if (is_closed()) {
         return ClaimRefusal::NoAnswer;
     }
-    std::unique_lock hold(mutex_);
+    Held hold(*this);
     const std::uint32_t ask = account_.ask(service, shares);
     speak();
-    answered_.wait_for(hold, std::chrono::nanoseconds(patience.ns), [&] { return account_.is_answered(ask); });
+    answered_.wait_for(hold.lock(), std::chrono::nanoseconds(patience.ns), [&] { return account_.is_answered(ask); });
     const std::optional<bool> granted = account_.close(ask);
     speak();
     if (!granted) {
@@ -61,34 +92,34 @@ Parsed<wire::ServiceId, ClaimRefusal> Voice::claim(wire::ServiceId service, bool
 }
 
 void Voice::release(wire::ServiceId service) {
-    if (is_mute_) {
+    if (is_closed()) {
         return;
     }
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     account_.release(service);
     speak();
 }
 
 void Voice::leave(const Will& will) {
-    if (is_mute_) {
+    if (is_closed()) {
         return;
     }
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     account_.leave(will);
     speak();
 }
 
 void Voice::revoke(std::uint32_t name) {
-    if (is_mute_) {
+    if (is_closed()) {
         return;
     }
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     account_.revoke(name);
     speak();
 }
 
 void Voice::begin(int socket, Wakeup& sleeper) {
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     socket_ = socket;
     sleeper_ = &sleeper;
     waits_for_room_ = false;
@@ -97,18 +128,18 @@ void Voice::begin(int socket, Wakeup& sleeper) {
 }
 
 void Voice::end() {
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     socket_ = -1;
     waits_for_room_ = false;
 }
 
 bool Voice::waits_for_room() {
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     return waits_for_room_;
 }
 
 void Voice::go_on() {
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     waits_for_room_ = false;
     if (socket_ >= 0) {
         say_what_fits();
@@ -116,14 +147,14 @@ void Voice::go_on() {
 }
 
 void Voice::hear(const Claimed& said) {
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     account_.hear(said);
     answered_.notify_all();
     speak();
 }
 
 void Voice::lead(const Stray& stray) {
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     if (socket_ >= 0) {
         (void)send_message(socket_, stray, {}, false);
     }
@@ -131,10 +162,10 @@ void Voice::lead(const Stray& stray) {
 
 // The broker hears of what is unsaid no more: who hangs up has ended, too.
 void Voice::say_farewell() {
-    if (is_mute_) {
+    if (is_closed()) {
         return;
     }
-    const std::lock_guard hold(mutex_);
+    const Held hold(*this);
     if (socket_ >= 0 && !account_.next()) {
         (void)send_message(socket_, Leave{}, {}, false);
     }

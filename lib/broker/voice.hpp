@@ -16,7 +16,8 @@ enum class ClaimRefusal : std::uint8_t {
 };
 
 // Any thread may call these, unless it says otherwise. Only claim() waits: what the broker has no room for, or what is
-// said while there is none, the membership's thread says once it can, in the order in which it was said.
+// said while there is none, the membership's thread says once it can, in the order in which it was said. They do
+// nothing in a signal handler that interrupted another call: it exits, perhaps.
 class Voice {
 public:
     // The program answers management datagrams from now on: see Manage.
@@ -50,6 +51,10 @@ public:
     void forget_in_child() noexcept { is_mute_ = true; }
 
 private:
+    // The lock, unless is_closed().
+    class Held;
+
+    [[nodiscard]] bool is_closed() const noexcept;
     void speak();
     void say_what_fits();
 

@@ -1,6 +1,7 @@
 #include "lib/rdmacm/event.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "lib/rdmacm/endpoint.hpp"
@@ -31,12 +32,32 @@ void add(Channel& channel, std::unique_ptr<Event> event) {
     channel.count.show_one();
 }
 
+// This thread has the lock, or is about to have it. A signal handler on it looks at this.
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::atomic<bool> has_event_lock{false};
+
 }  // namespace
 
 pthread_mutex_t EventLock::mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t EventLock::acknowledged = PTHREAD_COND_INITIALIZER;
 
+EventLock::EventLock() noexcept : is_again_(has_event_lock.load(std::memory_order_relaxed)) {
+    if (!is_again_) {
+        has_event_lock.store(true, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        pthread_mutex_lock(&mutex);
+    }
+}
+
+EventLock::~EventLock() {
+    if (!is_again_) {
+        pthread_mutex_unlock(&mutex);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        has_event_lock.store(false, std::memory_order_relaxed);
+    }
+}
+
 void EventLock::renew() noexcept {
+    has_event_lock.store(false, std::memory_order_relaxed);
     pthread_mutex_init(&mutex, nullptr);
     pthread_cond_init(&acknowledged, nullptr);
 }
@@ -48,10 +69,13 @@ void Event::set_private_data(std::span<const std::uint8_t> bytes) noexcept {
     param.conn.private_data_len = static_cast<std::uint8_t>(size);
 }
 
+// mutants: rdmacm-tell
 void tell(std::unique_ptr<Event> event) {
     const EventLock hold;
-    Channel& channel = *event->to->channel;
-    add(channel, std::move(event));
+    if (!hold.is_again()) {
+        Channel& channel = *event->to->channel;
+        add(channel, std::move(event));
+    }
 }
 
 std::unique_ptr<Event> take(Channel& channel) {

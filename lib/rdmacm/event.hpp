@@ -40,13 +40,16 @@ struct Event : rdma_cm_event {
 };
 
 // Endpoints of several adapters may share a channel, and are told events under the locks of these. One lock guards the
-// channels of a process, who is told on which, and what was acknowledged. It is taken last.
+// channels of a process, who is told on which, and what was acknowledged. It is taken last. A thread that has it comes
+// here again only in a signal handler that calls exit(), which does not wait for what it interrupted.
 class EventLock {
 public:
-    EventLock() noexcept { pthread_mutex_lock(&mutex); }
+    EventLock() noexcept;
     EventLock(const EventLock&) = delete;
     EventLock& operator=(const EventLock&) = delete;
-    ~EventLock() { pthread_mutex_unlock(&mutex); }
+    ~EventLock();
+    // The thread had it already: what it guards may be half changed.
+    [[nodiscard]] bool is_again() const noexcept { return is_again_; }
     // Gives up the lock until an event was acknowledged. A cancellation point.
     void await_acknowledgement() { pthread_cond_wait(&acknowledged, &mutex); }
     // In a child of fork(): whoever had the lock is not here.
@@ -56,6 +59,8 @@ public:
 private:
     static pthread_mutex_t mutex;
     static pthread_cond_t acknowledged;
+
+    const bool is_again_;
 };
 
 struct Channel : rdma_event_channel {
@@ -65,7 +70,7 @@ struct Channel : rdma_event_channel {
     [[nodiscard]] static Channel& of(rdma_event_channel* channel) noexcept { return *static_cast<Channel*>(channel); }
 };
 
-// Queues the event on the channel of its endpoint.
+// Queues the event on the channel of its endpoint. It is dropped in a handler of exit() that interrupted such a call.
 void tell(std::unique_ptr<Event> event);
 // Returns the first event, which the program gets; nullptr if there is none. A request's endpoint is the program's from
 // now on, by an id of its own.

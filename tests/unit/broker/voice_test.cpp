@@ -2,8 +2,11 @@
 // is lost.
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
+#include <atomic>
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -274,6 +277,32 @@ TEST(ForkedVoiceTest, AChildThatIsForkedWhileSomethingIsSaidDoesNotWait) {
     }
     ends.store(true);
     talker.join();
+}
+
+// The signal comes in the midst of saying something, mostly.
+TEST(InterruptedVoiceTest, WhoExitsInASignalHandlerDoesNotWaitForHimself) {
+    static Voice* voice_of_process = nullptr;
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            alarm(10);
+            Voice voice;
+            voice_of_process = &voice;
+            signal(SIGVTALRM, [](int) {
+                voice_of_process->revoke(1);
+                _exit(0);
+            });
+            const itimerval soon{{0, 0}, {0, 5000 + 700 * i}};
+            setitimer(ITIMER_VIRTUAL, &soon, nullptr);
+            for (;;) {
+                voice.revoke(1);
+            }
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        ASSERT_EQ(status, 0);
+    }
 }
 
 }  // namespace
