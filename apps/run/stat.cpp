@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
+#include <map>
 #include <utility>
 
 #include "lib/base/monotonic_clock.hpp"
@@ -27,6 +27,7 @@ namespace {
 
 constexpr Duration kPatience = seconds(2);           // for all answers together
 constexpr std::size_t kMostBytes = 1U << 20U;        // of an answer
+constexpr std::size_t kMostOfUser = 256;             // sockets that root asks: as many programs share an address
 constexpr std::string_view kListens = " 00010000 ";  // flags
 
 struct Answer {
@@ -35,26 +36,43 @@ struct Answer {
     std::string text;
 };
 
-// Programs of others are passed over; root asks all. nullopt: it is none that is asked, or it has gone.
-std::optional<Answer> ask(const std::string& name, int pid) {
+// Whom was asked, of this user or, if it is root, of all.
+struct Asked {
+    std::vector<Answer> answers;
+    std::map<uid_t, std::size_t> of_user;
+};
+
+// Asks the program that has the name, if it has `pid` or `pid` is 0. Returns false if no socket is left for more.
+bool ask(const std::string& name, int pid, Asked& asked) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (name.size() >= sizeof(address.sun_path)) {
-        return std::nullopt;
+        return true;
     }
     std::memcpy(address.sun_path + 1, name.data(), name.size());
     const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     Answer answer;
     answer.socket = OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!answer.socket.is_open()) {
+        fmt::print(stderr, "cairn-run: not all programs are shown: no socket: {}\n", std::strerror(errno));
+        return false;
+    }
     ucred peer{};
     socklen_t peer_bytes = sizeof(peer);
     if (connect(answer.socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
         getsockopt(answer.socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0 ||
         (peer.uid != geteuid() && geteuid() != 0) || (pid != 0 && peer.pid != pid)) {
-        return std::nullopt;
+        return true;
     }
-    answer.pid = peer.pid;
-    return answer;
+    const std::size_t count = ++asked.of_user[peer.uid];
+    if (count <= kMostOfUser) {
+        answer.pid = peer.pid;
+        asked.answers.push_back(std::move(answer));
+    } else if (count == kMostOfUser + 1) {
+        fmt::print(stderr, "cairn-run: uid {} has more than {} sockets: the others are not asked\n", peer.uid,
+                   kMostOfUser);
+    }
+    return true;
 }
 
 // Reads what has come. An answer that has ended has no socket.
@@ -89,16 +107,22 @@ void collect(std::vector<Answer>& answers) {
     }
 }
 
-// Whoever answers may write anything, and it goes to a terminal.
-void print(const Answer& answer) {
-    std::string text = answer.text.empty() ? "does not answer\n" : answer.text;
-    std::replace_if(
-        text.begin(), text.end(),
-        [](char each) { return each != '\n' && std::iscntrl(static_cast<unsigned char>(each)); }, '?');
-    fmt::print("{} {}{}", answer.pid, text, text.back() == '\n' ? "" : "\n");
-}
-
 }  // namespace
+
+// mutants: run-show-answer
+std::string show_answer(int pid, std::string_view said) {
+    std::string shown = fmt::format("{} ", pid);
+    std::string_view rest = said.empty() ? "does not answer" : said;
+    rest.remove_suffix(rest.ends_with('\n') ? 1 : 0);
+    for (const char each : rest) {
+        if (each == '\n') {
+            shown += "\n  ";
+        } else {
+            shown += each >= ' ' && each <= '~' ? each : '?';
+        }
+    }
+    return shown + '\n';
+}
 
 // mutants: run-listening-sockets
 std::vector<std::string> listening_sockets(std::string_view table, std::string_view prefix) {
@@ -119,15 +143,18 @@ std::vector<std::string> listening_sockets(std::string_view table, std::string_v
 int show_counters(int pid) {
     std::ifstream file("/proc/net/unix");
     const std::string table((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    std::vector<Answer> answers;
+    Asked asked;
     for (const std::string& name : listening_sockets(table, ibverbs::kStatisticsPrefix)) {
-        if (std::optional<Answer> answer = ask(name, pid)) {
-            answers.push_back(std::move(*answer));
+        if (!ask(name, pid, asked)) {
+            break;
         }
     }
+    std::vector<Answer>& answers = asked.answers;
     collect(answers);
     std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.pid < b.pid; });
-    std::for_each(answers.begin(), answers.end(), print);
+    for (const Answer& each : answers) {
+        fmt::print("{}", show_answer(each.pid, each.text));
+    }
     if (answers.empty()) {
         fmt::print("{}\n", pid == 0 ? std::string("no program of yours uses the library")
                                     : fmt::format("process {} does not use the library", pid));

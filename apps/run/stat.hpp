@@ -14,6 +14,10 @@ namespace cairn::launch {
 // Returns the abstract names, without '@', of the sockets in /proc/net/unix that listen and whose name begins so.
 [[nodiscard]] std::vector<std::string> listening_sockets(std::string_view table, std::string_view prefix);
 
+// Returns what a process said as it is shown: "PID NAME", and what follows indented, so that no line looks like that of
+// another process. Whoever answers may write anything, and it goes to a terminal: what is not ASCII becomes '?'.
+[[nodiscard]] std::string show_answer(int pid, std::string_view said);
+
 // Prints the counters of the process, or of all processes of this user if `pid` is 0. Returns the exit status: 1 if the
 // process uses no library of ours.
 [[nodiscard]] int show_counters(int pid);

@@ -7,6 +7,7 @@ import contextlib
 import glob
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -422,7 +423,8 @@ class Telling(CairnRun):
                     break
                 time.sleep(0.02)
             self.assertEqual(shown.returncode, 0, shown)
-            self.assertTrue(shown.stdout.startswith(f'{program.pid} ibv_asyncwatch\ncairn0 {ADDRESS}\n'), shown.stdout)
+            self.assertTrue(shown.stdout.startswith(f'{program.pid} ibv_asyncwatch\n  cairn0 {ADDRESS}\n'),
+                            shown.stdout)
             self.assertIn(f'{program.pid} ibv_asyncwatch\n', self.output('--stat'))
             if os.getuid() == 0:
                 other = self.output('--stat', user=NOBODY, group=NOBODY, extra_groups=[])
@@ -430,32 +432,46 @@ class Telling(CairnRun):
         gone = self.run_it('--stat', str(program.pid))
         self.assertEqual((gone.returncode, gone.stdout), (1, f'process {program.pid} does not use the library\n'))
 
+    def pretend(self, name):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(f'\0cairn-stat.{os.getpid()}.{name}')
+        listener.listen(1)
+        listener.settimeout(SECONDS)
+        return listener
+
+    def test_one_user_does_not_take_all_sockets(self):
+        for number in range(300):
+            self.pretend(f'silent{number}')
+        shown = self.run_it('--stat', str(os.getpid()))
+        self.assertEqual(shown.stdout.count(f'{os.getpid()} does not answer\n'), 256)
+        self.assertIn(f'uid {os.getuid()} has more than 256 sockets', shown.stderr)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        few = self.run_it('--stat', str(os.getpid()), preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (min(soft, 100), hard)))
+        self.assertIn('not all programs are shown: no socket: Too many open files', few.stderr)
+
     def test_programs_that_do_not_answer_or_say_too_much(self):
         """Whoever runs as this user may pretend to be a program of the library."""
-        def pretend(name):
-            listener = socket.socket(socket.AF_UNIX)
-            self.addCleanup(listener.close)
-            listener.bind(f'\0cairn-stat.{os.getpid()}.{name}')
-            listener.listen(1)
-            listener.settimeout(SECONDS)
-            return listener
-
         def flood(listener):
             connection, _ = listener.accept()
             with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.settimeout(SECONDS)
                 for _ in range(8 << 10):
-                    connection.sendall(b'loud\x1b[2J\n' * 100)
+                    connection.sendall(b'loud\x1b[2J\xc2\x9b\x80\n' * 100)
 
         for number in range(20):
-            pretend(f'silent{number}')
-        talker = threading.Thread(target=flood, args=(pretend('loud'),))
+            self.pretend(f'silent{number}')
+        talker = threading.Thread(target=flood, args=(self.pretend('loud'),))
         talker.start()
         shown = self.run_it('--stat', str(os.getpid())).stdout
         talker.join()
         self.assertEqual(shown.count(f'{os.getpid()} does not answer\n'), 20)
-        self.assertIn(f'{os.getpid()} loud?[2J\nloud', shown)
-        self.assertNotIn('\x1b', shown)
+        self.assertIn(f'{os.getpid()} loud?[2J???\n  loud', shown)
+        for strange in '\x1b', '\x9b':
+            self.assertNotIn(strange, shown)
+        for line in shown.splitlines():  # nobody has a line that begins as that of another program
+            self.assertTrue(line.startswith((f'{os.getpid()} ', '  ')), line)
         self.assertLess(len(shown), 2 << 20)
 
     def test_they_stand_alone(self):

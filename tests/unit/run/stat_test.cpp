@@ -25,5 +25,15 @@ TEST(ListeningSocketsTest, AnEmptyTableHasNone) {
     EXPECT_EQ(listening_sockets("\n\n@\n 00010000 @", "cairn-stat."), Names{});
 }
 
+TEST(ShowAnswerTest, LinesBehindTheFirstAreIndented) {
+    EXPECT_EQ(show_answer(7, "fio\ncairn0 10.0.0.1\n8 forged\n"), "7 fio\n  cairn0 10.0.0.1\n  8 forged\n");
+    EXPECT_EQ(show_answer(7, "fio\n\nends early"), "7 fio\n  \n  ends early\n");
+    EXPECT_EQ(show_answer(7, ""), "7 does not answer\n");
+}
+
+TEST(ShowAnswerTest, NothingReachesATerminalThatItWouldObey) {
+    EXPECT_EQ(show_answer(7, "a\x1b[2J\r\x7f\n\xc2\x9b\x80~ \n"), "7 a?[2J??\n  ???~ \n");
+}
+
 }  // namespace
 }  // namespace cairn::launch
