@@ -173,11 +173,18 @@ int listen(Endpoint& endpoint, int backlog) {
     if (!has_service(endpoint)) {
         return EOPNOTSUPP;
     }
+    PortClaim port = endpoint.claimed;
+    port.shares = false;
+    if (endpoint.claimed.shares && !change_port(port)) {
+        return EADDRINUSE;
+    }
     const auto places = static_cast<std::uint32_t>(backlog <= 0 || backlog > kMostBacklog ? kMostBacklog : backlog);
     const int refused =
         endpoint.device != nullptr ? listen_where_bound(held, endpoint, places) : listen_everywhere(endpoint, places);
     if (refused == 0) {
         endpoint.state = State::Listening;
+    } else if (endpoint.claimed.shares) {
+        static_cast<void>(change_port(endpoint.claimed));
     }
     return refused;
 }

@@ -164,6 +164,12 @@ std::uint16_t claim_port(const PortClaim& wanted) {
     return all.ports.claim(wanted, static_cast<std::uint32_t>(all.chance()));
 }
 
+bool change_port(const PortClaim& to) {
+    Process& all = process();
+    const std::lock_guard hold(all.of_ports);
+    return all.ports.change(to);
+}
+
 bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
     if (of_this_process == nullptr) {
         return false;

@@ -4,6 +4,11 @@
 
 namespace cairn::rdmacm {
 
+// mutants: rdmacm-ports-meet
+bool PortTable::meet(const Holder& holder, const PortClaim& wanted) noexcept {
+    return holder.address == wanted.address || holder.address.is_unspecified() || wanted.address.is_unspecified();
+}
+
 // mutants: rdmacm-ports-is-free
 bool PortTable::is_free(const PortClaim& wanted) const noexcept {
     const auto held = holders_.find({wanted.space, wanted.port});
@@ -11,9 +16,7 @@ bool PortTable::is_free(const PortClaim& wanted) const noexcept {
         return true;
     }
     return std::none_of(held->second.begin(), held->second.end(), [&wanted](const Holder& each) {
-        const bool meet =
-            each.address == wanted.address || each.address.is_unspecified() || wanted.address.is_unspecified();
-        return meet && !(each.shares && wanted.shares);
+        return meet(each, wanted) && !(each.shares && wanted.shares);
     });
 }
 
@@ -32,6 +35,24 @@ std::uint16_t PortTable::claim(const PortClaim& wanted, std::uint32_t chance) {
         }
     }
     return 0;
+}
+
+// mutants: rdmacm-ports-change
+bool PortTable::change(const PortClaim& to) noexcept {
+    const auto held = holders_.find({to.space, to.port});
+    if (held == holders_.end()) {
+        return false;
+    }
+    std::vector<Holder>& holders = held->second;
+    const auto meeting =
+        std::count_if(holders.begin(), holders.end(), [&to](const Holder& each) { return meet(each, to); });
+    const auto found =
+        std::find_if(holders.begin(), holders.end(), [&to](const Holder& each) { return each.address == to.address; });
+    if (found == holders.end() || (!to.shares && meeting > 1)) {
+        return false;
+    }
+    found->shares = to.shares;
+    return true;
 }
 
 bool PortTable::release(int space, std::uint16_t port, const net::IpAddress& address) noexcept {

@@ -26,6 +26,9 @@ public:
     // Returns the port, which is taken from now on; 0: it is taken already, or all are. A port is taken at one address
     // or, if the address is unspecified, at all of them. `chance` chooses among free ports.
     [[nodiscard]] std::uint16_t claim(const PortClaim& wanted, std::uint32_t chance);
+    // Who holds a port so shares it from now on, or does not. Returns false, and changes nothing, if others have it,
+    // too, and it is not to be shared.
+    [[nodiscard]] bool change(const PortClaim& to) noexcept;
     // Gives back a port that was claimed so. A child of fork() has none of its parent's. Returns true if it was held,
     // and nobody shares it any more.
     bool release(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
@@ -35,6 +38,7 @@ private:
         net::IpAddress address{};
         bool shares = false;
     };
+    [[nodiscard]] static bool meet(const Holder& holder, const PortClaim& wanted) noexcept;
     [[nodiscard]] bool is_free(const PortClaim& wanted) const noexcept;
 
     std::map<std::pair<int, std::uint16_t>, std::vector<Holder>> holders_;

@@ -84,5 +84,23 @@ TEST_F(RdmacmApiTest, WhoListensToASharedPortHasItAlone) {
     EXPECT_EQ(listens, 0);
 }
 
+TEST_F(RdmacmApiTest, APortThatIsListenedToIsNotShared) {
+    const IdPtr first = make();
+    share_port(first);
+    Address any(kLeft, 0);
+    ASSERT_EQ(rdma_bind_addr(first.get(), any.get()), 0);
+    Address same(kLeft, port_of(first));
+    {
+        const IdPtr second = make();
+        share_port(second);
+        ASSERT_EQ(rdma_bind_addr(second.get(), same.get()), 0);
+        EXPECT_FAILS(rdma_listen(first.get(), 8), EADDRINUSE);
+    }
+    EXPECT_EQ(rdma_listen(first.get(), 8), 0);
+    const IdPtr late = make();
+    share_port(late);
+    EXPECT_FAILS(rdma_bind_addr(late.get(), same.get()), EADDRINUSE);
+}
+
 }  // namespace
 }  // namespace rdmacm_test

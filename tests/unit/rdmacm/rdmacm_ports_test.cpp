@@ -35,6 +35,21 @@ TEST(RdmacmPortsTest, OnlyThoseThatAllShareMayShare) {
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
 }
 
+TEST(RdmacmPortsTest, WhoSharesNoMoreIsAlone) {
+    PortTable ports;
+    EXPECT_FALSE(ports.change({kTcp, kOne, 5, false}));  // nobody's
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
+    EXPECT_EQ(ports.claim({kTcp, kTwo, 5, true}, 0), 5);
+    EXPECT_TRUE(ports.change({kTcp, kOne, 5, false}));
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 0);
+    EXPECT_EQ(ports.claim({kTcp, kAny, 5, true}, 0), 0);
+    EXPECT_TRUE(ports.change({kTcp, kOne, 5, true}));
+    EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
+    EXPECT_FALSE(ports.change({kTcp, kOne, 5, false}));  // another has it, too
+    EXPECT_EQ(ports.claim({kTcp, kAny, 5, true}, 0), 5);
+    EXPECT_FALSE(ports.change({kTcp, kTwo, 5, false}));  // one has it everywhere
+}
+
 TEST(RdmacmPortsTest, WhatIsGivenBackIsFree) {
     PortTable ports;
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
