@@ -7,7 +7,7 @@ namespace cairn::rdmacm {
 namespace {
 
 constexpr Instant kStart{1'000'000'000};
-const Service kCalls{cm::ServiceKind::Connections, wire::ServiceId{1}};
+const Service kOfConnections{cm::ServiceKind::Connections, wire::ServiceId{1}};
 const Service kQuestions{cm::ServiceKind::Datagrams, wire::ServiceId{1}};
 
 cm::Event request(std::uint32_t id) {
@@ -18,41 +18,41 @@ cm::Event request(std::uint32_t id) {
 
 TEST(RdmacmLingerTest, OnlyAServiceThatLingersHoldsRequests) {
     Linger linger;
-    EXPECT_FALSE(linger.hold(kCalls, request(1), kStart));
-    linger.begin(kCalls, kStart);
-    EXPECT_TRUE(linger.hold(kCalls, request(1), kStart));
-    EXPECT_TRUE(linger.hold(kCalls, request(2), kStart));
+    EXPECT_FALSE(linger.hold(kOfConnections, request(1), kStart));
+    linger.begin(kOfConnections, kStart);
+    EXPECT_TRUE(linger.hold(kOfConnections, request(1), kStart));
+    EXPECT_TRUE(linger.hold(kOfConnections, request(2), kStart));
     EXPECT_FALSE(linger.hold(kQuestions, request(3), kStart));
     std::vector<cm::Event> held;
     EXPECT_FALSE(linger.end(kQuestions, held));
-    EXPECT_TRUE(linger.end(kCalls, held));
+    EXPECT_TRUE(linger.end(kOfConnections, held));
     ASSERT_EQ(held.size(), 2U);
     EXPECT_EQ(std::get<cm::Requested>(held[0]).id, cm::ConnectionId{1});
     EXPECT_EQ(std::get<cm::Requested>(held[1]).id, cm::ConnectionId{2});
-    EXPECT_FALSE(linger.hold(kCalls, request(4), kStart));
+    EXPECT_FALSE(linger.hold(kOfConnections, request(4), kStart));
 }
 
 TEST(RdmacmLingerTest, EachServiceHasItsTime) {
     Linger linger;
     EXPECT_EQ(linger.next_deadline(), Instant::never());
-    linger.begin(kCalls, kStart);
+    linger.begin(kOfConnections, kStart);
     linger.begin(kQuestions, kStart + milliseconds(1));
     EXPECT_EQ(linger.next_deadline(), kStart + Linger::kFor);
     EXPECT_TRUE(linger.take_due(kStart + Linger::kFor - nanoseconds(1)).services.empty());
-    EXPECT_TRUE(linger.has(kCalls));
+    EXPECT_TRUE(linger.has(kOfConnections));
     const Linger::Over over = linger.take_due(kStart + Linger::kFor);
     ASSERT_EQ(over.services.size(), 1U);
-    EXPECT_EQ(over.services[0], kCalls);
-    EXPECT_FALSE(linger.has(kCalls));
+    EXPECT_EQ(over.services[0], kOfConnections);
+    EXPECT_FALSE(linger.has(kOfConnections));
     EXPECT_TRUE(linger.has(kQuestions));
     EXPECT_EQ(linger.next_deadline(), kStart + milliseconds(1) + Linger::kFor);
 }
 
 TEST(RdmacmLingerTest, ARequestWaitsForAWhileOnly) {
     Linger linger;
-    linger.begin(kCalls, kStart);
-    EXPECT_TRUE(linger.hold(kCalls, request(1), kStart));
-    EXPECT_TRUE(linger.hold(kCalls, request(2), kStart + Linger::kFor - nanoseconds(1)));
+    linger.begin(kOfConnections, kStart);
+    EXPECT_TRUE(linger.hold(kOfConnections, request(1), kStart));
+    EXPECT_TRUE(linger.hold(kOfConnections, request(2), kStart + Linger::kFor - nanoseconds(1)));
     EXPECT_EQ(linger.next_deadline(), kStart + Linger::kHolds);
     EXPECT_TRUE(linger.take_due(kStart + Linger::kHolds - nanoseconds(1)).requests.empty());
     const Linger::Over first = linger.take_due(kStart + Linger::kHolds);
@@ -66,11 +66,11 @@ TEST(RdmacmLingerTest, ARequestWaitsForAWhileOnly) {
 
 TEST(RdmacmLingerTest, PeersCannotFillTheMemory) {
     Linger linger;
-    linger.begin(kCalls, kStart);
+    linger.begin(kOfConnections, kStart);
     for (std::uint32_t i = 0; i < Linger::kMostHeld; ++i) {
-        EXPECT_TRUE(linger.hold(kCalls, request(i), kStart));
+        EXPECT_TRUE(linger.hold(kOfConnections, request(i), kStart));
     }
-    EXPECT_FALSE(linger.hold(kCalls, request(77), kStart));
+    EXPECT_FALSE(linger.hold(kOfConnections, request(77), kStart));
 }
 
 }  // namespace
