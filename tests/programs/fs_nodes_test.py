@@ -80,6 +80,16 @@ class Node:
             self.case.assertLess(time.monotonic(), end, f'no "{words}": {self.log()}')
             time.sleep(0.05)
 
+    def await_line(self, words):
+        """The last line that has these words; a line comes in pieces."""
+        self.await_log(words)
+        for _ in range(400):
+            lines = [line for line in self.log().split('\n')[:-1] if words in line]
+            if lines:
+                return lines[-1]
+            time.sleep(0.05)
+        return self.case.fail(f'no line "{words}": {self.log()}')
+
     def kill(self, how=signal.SIGKILL):
         self.process.send_signal(how)
         return self.process.wait(timeout=20)
@@ -217,8 +227,8 @@ class TwoNodes(NodesCase):
         for what in ('md', 'easy'):
             near.fs('bench', what, '--elsewhere', '--files', '500', '--size', '8M')
         self.assertIn('choose easy', near.fs('bench', 'hard', '--elsewhere', fails=True))
-        near.await_log(' fs_clients_left 2 ')
-        counts = dict(re.findall(r' (fs_calls(?:_forwarded)?) (\d+)', near.log().splitlines()[-1]))
+        line = near.await_line(' fs_clients_left 2 ')
+        counts = dict(re.findall(r' (fs_calls(?:_forwarded)?) (\d+)', line))
         self.assertGreater(int(counts['fs_calls_forwarded']), 500 * 6)
         self.assertLess(int(counts['fs_calls']), 500)
         self.assertNotIn('fs_calls_forwarded', far.log())
