@@ -61,7 +61,7 @@ class Bench(bench_rc.Bench):
 
     def tags(self):
         """Messages of 64 KB by UCX over the library, in GB/s."""
-        ends = [{'UCX_TLS': 'rc_verbs,self', 'CAIRN_DEVICES': f'cairn0={host}'} for host in HOSTS]
+        ends = [{'UCX_TLS': 'rc_verbs,ud_verbs,self', 'CAIRN_DEVICES': f'cairn0={host}'} for host in HOSTS]
         return self.ucx('tag_bw', ends, [CAIRN_RUN])
 
     def libfabric(self, provider, kind, *own):

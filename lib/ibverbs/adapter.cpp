@@ -229,7 +229,9 @@ void Adapter::settle() noexcept {
 }
 
 void Adapter::on_armed() noexcept {
-    if (armed_++ == 0 && policy_.is_parked() && !lease_.was_lately(now())) {
+    ++armed_;
+    policy_.on_arm();
+    if (policy_.is_parked() && !lease_.was_lately(now())) {
         wake_helper();
     }
 }

@@ -41,12 +41,13 @@ public:
     static constexpr int kMany = 16;                      // so many polls, one soon after the other, likewise
 
     // Decides at `now`. `last_caller_turn`: when a caller took its last turn. `any_armed`: a completion queue is armed,
-    // so that somebody is about to sleep until it fires, whatever callers did before.
+    // so that somebody is about to sleep until it fires, whatever callers did before; unless they poll on and on since.
+    // UCX has one queue armed for a thread of its own, and polls the others.
     // mutants: ibverbs-helper-policy-decide
     Mode decide(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
-        const bool guards = any_armed || now < stay_until_ || now - last_caller_turn >= kNap;
+        const bool guards = (any_armed && !polls_on_) || now < stay_until_ || now - last_caller_turn >= kNap;
         mode_.store(guards ? Mode::Guard : Mode::Park, std::memory_order_relaxed);
-        polls_ = 0;
+        polls_ = guards ? polls_ : 0;
         return mode();
     }
     // A caller is to take a turn at `now`; the one before was at `last_caller_turn`. The helper, which guards and may
@@ -56,12 +57,18 @@ public:
         if (const Mode mode = this->mode(); mode != Mode::Guard) {
             return mode == Mode::Park ? CallerTurn::Taken : CallerTurn::NotTaken;
         }
-        if (any_armed || now < stay_until_) {
+        polls_ = now - last_caller_turn < kPolls ? polls_ + 1 : 0;
+        if (polls_ < kMany || now < stay_until_) {
             return CallerTurn::Taken;
         }
-        polls_ = now - last_caller_turn < kPolls ? polls_ + 1 : 0;
-        const bool parks = polls_ == kMany && decide(now, now, false) == Mode::Park;
-        return parks ? CallerTurn::WakesHelper : CallerTurn::Taken;
+        polls_on_ = true;
+        return decide(now, now, any_armed) == Mode::Park ? CallerTurn::WakesHelper : CallerTurn::Taken;
+    }
+    // A completion queue is armed.
+    // mutants: ibverbs-helper-policy-on-arm
+    void on_arm() noexcept {
+        polls_on_ = false;
+        polls_ = 0;
     }
     // There is no helper any more.
     void on_fork() noexcept { mode_.store(Mode::Gone, std::memory_order_relaxed); }
@@ -95,9 +102,10 @@ private:
     const bool spins_;
     std::atomic<Mode> mode_{Mode::Guard};
     Instant stay_until_{};
-    int waited_ = 0;  // naps in which packets waited, since callers were last seen to poll
-    int vain_ = 0;    // wakes in a row
-    int polls_ = 0;   // in a row, since the helper guards
+    int waited_ = 0;         // naps in which packets waited, since callers were last seen to poll
+    int vain_ = 0;           // wakes in a row
+    int polls_ = 0;          // in a row, since the helper guards, and since a queue was armed
+    bool polls_on_ = false;  // callers do, though a queue may be armed: so many since
 };
 
 }  // namespace cairn::ibverbs

@@ -150,9 +150,26 @@ TEST(HelperPolicyTest, CallersThatPollNowAndThenDoNot) {
     EXPECT_EQ(polls_until_parked(policy, Instant{}, HelperPolicy::kPolls), 100);
 }
 
-TEST(HelperPolicyTest, NobodyParksAHelperThatSleepersNeed) {
+TEST(HelperPolicyTest, WhoArmsAndIsAboutToSleepKeepsTheHelper) {
     HelperPolicy policy;
-    EXPECT_EQ(polls_until_parked(policy, Instant{}, microseconds(1), true), 100);
+    Instant now{};
+    for (int round = 0; round < 10; ++round) {
+        policy.on_arm();
+        for (int polls = 0; polls < HelperPolicy::kMany - 1; ++polls, now = now + microseconds(1)) {
+            EXPECT_EQ(policy.on_caller_turn(now, now - microseconds(1), true), CallerTurn::Taken);
+            EXPECT_EQ(policy.decide(now, now, true), Mode::Guard);
+        }
+    }
+}
+
+// As UCX does, whose own thread sleeps until one queue fires, while another polls the others.
+TEST(HelperPolicyTest, WhoArmsAndPollsOnAndOnParksTheHelper) {
+    HelperPolicy policy;
+    policy.on_arm();
+    EXPECT_EQ(polls_until_parked(policy, Instant{}, microseconds(1), true), HelperPolicy::kMany + 1);
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, true), Mode::Park);
+    policy.on_arm();
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, true), Mode::Guard);
 }
 
 TEST(HelperPolicyTest, NobodyParksAHelperThatMemorySpinnersNeed) {
