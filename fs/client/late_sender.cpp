@@ -1,11 +1,8 @@
 #include "fs/client/late_sender.hpp"
 
-#include <pthread.h>
-
-#include <csignal>
-
 #include "fs/client/operations.hpp"
 #include "lib/base/assert.hpp"
+#include "lib/base/blocked_signals.hpp"
 
 namespace cairn::fs {
 
@@ -25,12 +22,8 @@ void run(ClientThreads& threads) {
 
 // The program's signals are for its own threads.
 LateSender::LateSender(std::shared_ptr<ClientThreads> threads) : threads_(std::move(threads)) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const BlockedSignals blocked;
     thread_ = std::thread([this] { run(*threads_); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 LateSender::~LateSender() {

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "lib/base/blocked_signals.hpp"
 #include "lib/broker/meeting.hpp"
 
 namespace cairn::broker {
@@ -103,20 +103,15 @@ Status Membership::begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> hel
     queues_ = std::move(queues).value();
     voice_.begin(connection_.get(), queues_->outbox_wakeup());
     const std::lock_guard hold(members().mutex);
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
-    Status begun = Nothing{};
     try {
+        const BlockedSignals blocked;
         thread_ = std::thread([this] { run(); });
         members().all.push_back(this);
     } catch (const std::system_error& refused) {
-        begun =
-            Error{fmt::format("cannot start a thread: {}", refused.what()), "raise the limit of threads (ulimit -u)"};
+        return Error{fmt::format("cannot start a thread: {}", refused.what()),
+                     "raise the limit of threads (ulimit -u)"};
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return begun;
+    return Nothing{};
 }
 
 Membership::~Membership() {

@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/base/blocked_signals.hpp"
+
 namespace cairn::broker {
 
 namespace {
@@ -86,22 +88,14 @@ int leave_child(void* argument) {
 // The program's handlers are not for the processes that share its memory.
 class Undisturbed {
 public:
-    Undisturbed() noexcept {
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
+    Undisturbed() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
     Undisturbed(const Undisturbed&) = delete;
     Undisturbed& operator=(const Undisturbed&) = delete;
-    ~Undisturbed() {
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        pthread_setcancelstate(cancel_state_, nullptr);
-    }
+    ~Undisturbed() { pthread_setcancelstate(cancel_state_, nullptr); }
 
 private:
-    sigset_t before_{};
     int cancel_state_ = 0;
+    BlockedSignals signals_;
 };
 
 // A child that sends no signal when it ends is seen by no wait() of the program.

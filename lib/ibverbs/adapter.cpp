@@ -1,6 +1,5 @@
 #include "lib/ibverbs/adapter.hpp"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/blocked_signals.hpp"
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/base/secret.hpp"
 #include "lib/broker/start.hpp"
@@ -21,24 +21,6 @@
 namespace cairn::ibverbs {
 
 namespace {
-
-// The program's signals are for its own threads. Those of memory that is not there are each thread's own.
-class NoSignals {
-public:
-    NoSignals() noexcept {
-        sigset_t all;
-        sigfillset(&all);
-        sigdelset(&all, SIGSEGV);
-        sigdelset(&all, SIGBUS);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    NoSignals(const NoSignals&) = delete;
-    NoSignals& operator=(const NoSignals&) = delete;
-    ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-private:
-    sigset_t before_{};
-};
 
 using Owed = roce::Engine::Owed;
 
@@ -127,7 +109,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     made->worker_ = std::move(worker).value();
     made->socket_fd_ = made->port_->descriptor();
     try {
-        const NoSignals blocked;
+        const BlockedSignals blocked({SIGSEGV, SIGBUS});  // those of memory are each thread's own
         InUse::add(*made, config.device, {socket.value().queues->lent_socket(), made->socket_fd_, wake_fd});
         made->helper_ = std::thread([adapter = made.get()] { adapter->run_helper(); });
     } catch (const std::system_error& refused) {

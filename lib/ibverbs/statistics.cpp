@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <string>
 #include <utility>
 
+#include "lib/base/blocked_signals.hpp"
 #include "lib/base/secret.hpp"
 #include "lib/ibverbs/adapter.hpp"
 #include "lib/ibverbs/in_use.hpp"
@@ -98,17 +98,13 @@ int open_socket() {
 }
 
 bool start() noexcept {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
     pthread_t thread{};
+    const BlockedSignals blocked;
     const bool started = pthread_create(&thread, &attributes, serve, nullptr) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
     return started;
 }
