@@ -28,6 +28,9 @@ public:
         return *current_;
     }
 
+    // Returns nullptr if it was not made, or a child had no memory for it.
+    [[nodiscard]] static Object* find() noexcept { return current_; }
+
 private:
     static void renew() noexcept { current_ = new (std::nothrow) Object; }
 

@@ -8,13 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 #include <random>
 
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/objects.hpp"
+#include "lib/ibverbs/of_process.hpp"
 #include "lib/rdmacm/exchange.hpp"
 
 namespace cairn::rdmacm {
@@ -28,40 +28,34 @@ struct Process {
     PortTable ports;
     std::minstd_rand chance{std::random_device{}()};
 };
-Process* of_this_process = nullptr;
-
 // A child of fork() has no connections. It forgets its parent's without ending them.
-void forget_process() noexcept {
-    EventLock::renew();
-    of_this_process = new (std::nothrow) Process;
-}
+using OfThisProcess = ibverbs::OfProcess<Process>;
 
 // Peers of a program that exits are told, as by a kernel that closes its files; but not if exit() interrupted a turn.
 void end_connections() noexcept {
-    if (of_this_process == nullptr || !of_this_process->mutex.try_lock()) {
+    Process* const all = OfThisProcess::find();
+    if (all == nullptr || !all->mutex.try_lock()) {
         return;
     }
     const Instant deadline = read_monotonic() + ibverbs::InUse::kExits;
-    for (const std::unique_ptr<Device>& each : of_this_process->devices) {
+    for (const std::unique_ptr<Device>& each : all->devices) {
         if (each->adapter().lock().lock_until(deadline)) {
             each->exchange->end_all();
             each->adapter().lock().unlock();
         }
     }
-    of_this_process->mutex.unlock();
+    all->mutex.unlock();
 }
 
 Process& process() {
-    static const bool made = [] {
-        of_this_process = new Process;
-        pthread_atfork(nullptr, nullptr, forget_process);
+    Process& all = OfThisProcess::get();
+    static const bool registered = [] {
+        pthread_atfork(nullptr, nullptr, EventLock::renew);
         std::atexit(end_connections);
         return true;
     }();
-    if (!made || of_this_process == nullptr) {
-        throw std::bad_alloc();
-    }
-    return *of_this_process;
+    static_cast<void>(registered);
+    return all;
 }
 
 // Needs the lock of the process.
@@ -171,11 +165,12 @@ bool change_port(const PortClaim& to) {
 }
 
 bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
-    if (of_this_process == nullptr) {
+    Process* const all = OfThisProcess::find();
+    if (all == nullptr) {
         return false;
     }
-    const std::lock_guard hold(of_this_process->of_ports);
-    return of_this_process->ports.release(space, port, address);
+    const std::lock_guard hold(all->of_ports);
+    return all->ports.release(space, port, address);
 }
 
 // mutants: rdmacm-claim-service
