@@ -26,13 +26,14 @@ MadDatagram::MadDatagram(const MadRoute& route, const wire::UdHeader& header, co
 
 // mutants: broker-judge-mad
 std::optional<Counter> MadJudge::judge(const Stray& stray) {
-    std::array<std::uint8_t, kMadDatagramBytes> copy{};
+    MadRoom room{};
     wire::UdParts parts;
-    if (stray.bytes.size() != copy.size()) {
+    if (stray.bytes.size() != kMadDatagramBytes) {
         return Counter::NoManager;
     }
-    std::copy(stray.bytes.begin(), stray.bytes.end(), copy.begin());
-    if (wire::judge_ud(copy.data(), copy.size(), parts) || parts.payload_bytes != wire::kMadBytes) {
+    std::uint8_t* const datagram = room.data() + kRoomInFront;
+    std::copy(stray.bytes.begin(), stray.bytes.end(), datagram);
+    if (wire::judge_ud(datagram, kMadDatagramBytes, parts) || parts.payload_bytes != wire::kMadBytes) {
         return Counter::NoManager;
     }
     if (!stray.remote.is_station() || stray.remote.is_v4() != local_.is_v4() ||
@@ -42,18 +43,15 @@ std::optional<Counter> MadJudge::judge(const Stray& stray) {
     if (parts.qkey != wire::kGeneralServicesQkey) {
         return Counter::WrongQkey;
     }
-    return is_whole(stray) ? std::nullopt : std::optional(Counter::BadIcrc);
+    return is_whole(stray, datagram) ? std::nullopt : std::optional(Counter::BadIcrc);
 }
 
 // mutants: broker-mad-is-whole
-bool MadJudge::is_whole(const Stray& stray) {
-    std::array<std::uint8_t, wire::Bth::kBytes + kMadDatagramBytes> room{};  // the path reads what is in front
-    std::copy(stray.bytes.begin(), stray.bytes.end(), room.begin() + wire::Bth::kBytes);
+bool MadJudge::is_whole(const Stray& stray, const std::uint8_t* datagram) {
     port::Path path({local_, stray.remote, stray.udp_source_port, 0});
     std::uint32_t carried = 0;
-    std::memcpy(&carried, stray.bytes.data() + kBehindMad, sizeof(carried));
-    const std::uint32_t difference =
-        carried ^ path.icrc(port::Direction::Receive, room.data() + wire::Bth::kBytes, kMadDatagramBytes);
+    std::memcpy(&carried, datagram + kBehindMad, sizeof(carried));
+    const std::uint32_t difference = carried ^ path.icrc(port::Direction::Receive, datagram, kMadDatagramBytes);
     return difference == 0 || (local_.is_v4() && deltas_.solve(kMadDatagramBytes, difference).has_value());
 }
 

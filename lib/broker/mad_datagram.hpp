@@ -15,6 +15,10 @@ namespace cairn::broker {
 
 constexpr std::size_t kMadDatagramBytes = wire::kUdOverheadBytes + wire::kMadBytes;
 
+// A datagram, and the room in front of it, which a path reads.
+constexpr std::size_t kRoomInFront = wire::Bth::kBytes;
+using MadRoom = std::array<std::uint8_t, kRoomInFront + kMadDatagramBytes>;
+
 struct MadRoute {
     net::IpAddress from{};
     net::IpAddress to{};  // of the same family (asserted)
@@ -31,8 +35,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kRoomInFront = wire::Bth::kBytes;  // which a path reads
-    std::array<std::uint8_t, kRoomInFront + kMadDatagramBytes> room_{};
+    MadRoom room_{};
 };
 
 // Returns the header of what connection managers say to each other.
@@ -53,7 +56,8 @@ public:
     [[nodiscard]] std::optional<Counter> judge(const Stray& stray);
 
 private:
-    [[nodiscard]] bool is_whole(const Stray& stray);
+    // `datagram`: its bytes, with room in front.
+    [[nodiscard]] bool is_whole(const Stray& stray, const std::uint8_t* datagram);
 
     const net::IpAddress local_;
     port::IpIdDeltas deltas_;
