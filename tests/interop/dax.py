@@ -32,6 +32,8 @@ PROGRAMS = ('apps/cairn-fsd', 'apps/cairn-fs', 'tests/programs/fs_caller')
 SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
 LABELS_MB = 16  # for the labels, and the unit of a namespace's length
 WRITERS, POWER_LOSSES, KILLS = 2, 3, 4
+# For a shard whose daemon is killed: it keeps removed files for ten seconds behind each start.
+KILLED_MB = 192
 CALL_S = 120
 
 
@@ -233,7 +235,7 @@ def fsdax(machine, make, mount):
     machine.boot()
     machine.divide(('fsdax', machine.nvdimm_mb - LABELS_MB))
     machine.must(f'{make} /dev/pmem0 && {mount}')
-    survive(Trial(Daemons(machine, '--pmem-path /mnt/store --capacity 48M'), mount), ['/mnt/store'])
+    survive(Trial(Daemons(machine, f'--pmem-path /mnt/store --capacity {KILLED_MB}M'), mount), ['/mnt/store'])
 
 
 def ext4(machine):
@@ -248,7 +250,7 @@ def xfs(machine):
 def devdax(machine):
     """A shard on each of two devices."""
     machine.boot()
-    machine.divide(('devdax', 48), ('devdax', 48))
+    machine.divide(('devdax', KILLED_MB), ('devdax', KILLED_MB))
     survive(Trial(Daemons(machine, '--pmem-path /dev/dax0 --daemons-per-node 2')), ['/dev/dax0.0', '/dev/dax0.1'])
 
 
@@ -306,7 +308,7 @@ def refusals(machine):
     serves('--pmem-path /mnt/store --capacity 16M', 'a new store').kill()
 
 
-CASES = {'ext4': (ext4, 112, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (devdax, 112, 'mem-ctrl'),
+CASES = {'ext4': (ext4, 256, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (devdax, 400, 'mem-ctrl'),
          'nodes': (nodes, 144, 'mem-ctrl'), 'refusals': (refusals, 400, 'mem-ctrl')}
 
 

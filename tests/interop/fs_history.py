@@ -122,9 +122,21 @@ class Writer(threading.Thread):
             self.close(file)
 
     def put(self, file, path, offset):
+        """Writes all of it: what a call left is asked for again, so that an error which cut it short is told."""
         data = self.random.randbytes(self.random.choice((1, 100, 4096, CHUNK, 2 * CHUNK + 17)))
+        while data:
+            written = self.put_once(file, path, offset, data)
+            offset, data = offset + written, data[written:]
+
+    def put_once(self, file, path, offset, data):
+        """How many bytes of `data` are written; the rest is not, and is nothing that is under way."""
+        before = self.tree.data(path)
         written = self.call(lambda tree: tree.write(path, offset, data), 'pwrite', file, offset, len(data), data=data)
-        assert written == len(data), f'{self.last} wrote {written}'
+        assert 0 < written <= len(data), f'{self.last} wrote {written}'
+        if written < len(data):
+            self.tree.contents[self.tree.names[path]] = before
+            self.tree.write(path, offset, data[:written])
+        return written
 
     def write(self):
         path = self.old_path()

@@ -3,6 +3,7 @@
 import os
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../programs'))
 
@@ -109,6 +110,15 @@ class Judge(unittest.TestCase):
         for data in (b'', old[:-1], new[:-1], new[:3 * CHUNK + 1], new[:7] + old[7:],
                      old[:2 * CHUNK] + b'x' * CHUNK, new + b'\0'):
             self.assertFalse(is_between(data, old, new))
+
+    def test_what_a_short_write_left_is_asked_for_again(self):
+        for calls in range(20, 200, 20):
+            whole = Caller.pwrite
+            with unittest.mock.patch.object(Caller, 'pwrite', lambda self, file, offset, length, data: whole(
+                    self, file, offset, min(length, CHUNK), data[:CHUNK])):
+                writer, caller = cut_off(calls)
+            self.assertTrue(writer.is_cut_off(), writer.failure)
+            self.assertEqual(writer.judge(caller).seen(), caller.tree.seen())
 
     def test_a_failure_is_no_end_of_the_connection(self):
         writer = Writer(Caller(10), '/w', 'seed', Tree())
