@@ -19,6 +19,7 @@ import threading
 import time
 import unittest
 
+import capture
 import seccomp
 
 BUILT, LIBRARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:4])
@@ -587,9 +588,40 @@ class UcxAtLength(Ucx):
                     self.pair('shim', '-t', test, '-n', '50', '-w', '5', '-s', str(size), transports='ud_verbs,self')
 
 
+class OpenMpi(CairnRun):
+    """Ranks on one address, by UCX and nothing else."""
+    WORDS = ('--oversubscribe', '--mca', 'pml', 'ucx', '--mca', 'pml_ucx_tls', 'any', '--mca', 'pml_ucx_devices', 'any',
+             '--mca', 'btl', 'self', '--mca', 'osc', '^ucx')
+    ENVIRONMENT = {'UCX_TLS': 'rc_verbs,ud_verbs,self', 'CAIRN_DEVICES': DEVICES, 'OMPI_ALLOW_RUN_AS_ROOT': '1',
+                   'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+
+    def ranks(self, view, *arguments):
+        """What they print; each has an ICRC-checked capture of its own."""
+        self.needs('mpirun', arguments[0])
+        with tempfile.TemporaryDirectory(prefix='cairn-mpi-') as folder:
+            done = subprocess.run(
+                ['mpirun', '-n', '2', *self.WORDS, 'sh', '-c',
+                 f'exec {self.program} --view {view} --pcap {folder}/$OMPI_COMM_WORLD_RANK.pcap "$0" "$@"', *arguments],
+                env={**os.environ, **self.ENVIRONMENT}, capture_output=True, text=True, timeout=SECONDS, check=False,
+                cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for rank in range(2):
+                packets, faults = capture.judge(f'{folder}/{rank}.pcap')
+                self.assertEqual(faults, [])
+                self.assertGreater(packets, 1000)
+        return done.stdout + done.stderr
+
+    def test_netpipe_finds_each_byte(self):
+        for view in VIEWS if os.getuid() == 0 else VIEWS[1:]:
+            with self.subTest(view=view):
+                out = self.ranks(view, 'NPopenmpi', '-i', '-n', '3', '-u', '300000')
+                self.assertRegex(out, '262145 bytes .* Integrity check passed')
+                self.assertNotIn('failed', out)
+
+
 # What takes long, which is asked for by name.
 def load_tests(loader, tests, _pattern):
-    return loader.suiteClass(each for each in tests if not any(isinstance(one, UcxAtLength) for one in each))
+    return loader.suiteClass(each for each in tests if not any(isinstance(one, (UcxAtLength, OpenMpi)) for one in each))
 
 
 if __name__ == '__main__':
