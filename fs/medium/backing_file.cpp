@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/medium/file_blocks.hpp"
 #include "fs/medium/length.hpp"
 
 namespace cairn::fs {
@@ -168,7 +169,8 @@ Status BackingFile::settle_length(std::size_t wanted, Devices devices) {
     return take_room(length);
 }
 
-// Of a file that has the length, holes are filled.
+// Of a file that has the length, holes are filled. xfs wants as much free room for that as the file is long, even if
+// there are none.
 // mutants: fs-backing-file-take-room
 Status BackingFile::take_room(std::size_t bytes) {
     struct stat before {};
@@ -177,7 +179,9 @@ Status BackingFile::take_room(std::size_t bytes) {
     if (is_new && !has_room(fd_, bytes)) {
         return cannot(fmt::format("take {} for", length_text(bytes)), path_, ENOSPC, remedy);
     }
-    if (const int reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes)); reason != 0) {
+    const bool is_whole = !is_new && has_all_blocks(fd_, bytes);
+    const int reason = is_whole ? 0 : ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
+    if (reason != 0) {
         return cannot(fmt::format("take {} for", length_text(bytes)), path_, reason, remedy);
     }
     bytes_ = bytes;

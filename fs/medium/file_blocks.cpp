@@ -1,0 +1,56 @@
+#include "fs/medium/file_blocks.hpp"
+
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn::fs {
+
+namespace {
+
+constexpr std::uint32_t kExtents = 64;  // asked for at a time
+
+// A head with its extents behind it.
+struct Extents {
+    alignas(struct fiemap) std::byte memory[sizeof(struct fiemap) + kExtents * sizeof(struct fiemap_extent)]{};
+
+    [[nodiscard]] struct fiemap& head() noexcept { return *reinterpret_cast<struct fiemap*>(memory); }
+};
+
+// Of an extent: its blocks are none yet, or are written elsewhere when they are written.
+constexpr std::uint32_t kNotItsOwn = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_SHARED;
+
+}  // namespace
+
+// mutants: fs-has-all-blocks
+bool has_all_blocks(int fd, std::size_t bytes) noexcept {
+    std::uint64_t covered = 0;
+    while (covered < bytes) {
+        Extents memory;
+        struct fiemap& found = memory.head();
+        found.fm_start = covered;
+        found.fm_length = bytes - covered;
+        found.fm_flags = FIEMAP_FLAG_SYNC;
+        found.fm_extent_count = kExtents;
+        if (::ioctl(fd, FS_IOC_FIEMAP, &found) != 0) {
+            return false;
+        }
+        const std::uint64_t before = covered;
+        for (std::uint32_t at = 0; at < found.fm_mapped_extents; ++at) {
+            const struct fiemap_extent& extent = found.fm_extents[at];
+            if (extent.fe_logical > covered || (extent.fe_flags & kNotItsOwn) != 0) {
+                return false;
+            }
+            covered = extent.fe_logical + extent.fe_length;
+        }
+        if (covered == before) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace cairn::fs
