@@ -25,8 +25,10 @@ import fs_history  # noqa: E402
 import fs_programs  # noqa: E402
 import guest  # noqa: E402
 import image  # noqa: E402
+import rig  # noqa: E402
+from rig import expect  # noqa: E402
 
-SKIPPED, ILLEGAL_INSTRUCTION = 77, 128 + 4
+ILLEGAL_INSTRUCTION = 128 + 4
 BUILD, IMAGES = sys.argv[2:4]
 PROGRAMS = ('apps/cairn-fsd', 'apps/cairn-fs', 'tests/programs/fs_caller')
 SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
@@ -35,12 +37,6 @@ WRITERS, POWER_LOSSES, KILLS = 2, 3, 4
 # For a shard whose daemon is killed: it keeps removed files for ten seconds behind each start.
 KILLED_MB = 192
 CALL_S = 120
-
-
-def expect(condition, message):
-    if not condition:
-        print(f'FAILED: {message}')
-        sys.exit(1)
 
 
 class Machine:
@@ -66,7 +62,7 @@ class Machine:
         status, said = self.guest.run('cairn-fsd --version')
         if status == ILLEGAL_INSTRUCTION:
             print('skipped: the programs are built for a CPU that is not emulated; meson setup -Dcpu=x86-64-v2')
-            sys.exit(SKIPPED)
+            sys.exit(rig.SKIPPED)
         expect(status == 0, said)
 
     def lose_power(self):
@@ -313,15 +309,7 @@ CASES = {'ext4': (ext4, 256, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (d
 
 
 def main():
-    if os.geteuid() != 0:
-        print('skipped: network namespaces need root')
-        sys.exit(SKIPPED)
-    try:
-        built = image.build(IMAGES, image.DAX)
-    except image.Missing as missing:
-        print(f'skipped: {missing}')
-        sys.exit(SKIPPED)
-    guest.enter()
+    built = rig.enter(IMAGES, image.DAX)
     subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
     test, nvdimm_mb, persistence = CASES[sys.argv[1]]
     print(f'seed {SEED}')

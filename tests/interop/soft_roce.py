@@ -7,24 +7,16 @@ Each case is a test of its own: exit 0 passed, 77 skipped with the reason on std
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 import guest
-import image
+import rig
+from rig import expect
 
-SKIPPED = 77
 BUILD, IMAGES = sys.argv[2:4]
 PINGS = 20
-
-
-def expect(condition, message):
-    if not condition:
-        print(f'FAILED: {message}')
-        sys.exit(1)
 
 
 class Sockets:
@@ -285,25 +277,6 @@ CASES = {name + case: (ports, test) for name, ports in (('sockets', Sockets), ('
          for case, test in TESTS.items()}
 
 
-def main():
-    if os.geteuid() != 0:
-        print('skipped: network namespaces need root')
-        sys.exit(SKIPPED)
-    try:
-        built = image.build(IMAGES, image.SOFT_ROCE)
-    except image.Missing as missing:
-        print(f'skipped: {missing}')
-        sys.exit(SKIPPED)
-    guest.enter()
-    ports, function = CASES[sys.argv[1]]
-    work = tempfile.mkdtemp(prefix='cairn-interop-')
-    try:
-        guest.make_network(ports.kernel_addresses)
-        machine = guest.Guest(built, work, guest.network_card(), guest.network_words())
-        machine.await_ready()
-        function(Host(ports), machine)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-main()
+if __name__ == '__main__':
+    with_ports, function = CASES[sys.argv[1]]
+    rig.with_soft_roce(IMAGES, with_ports.kernel_addresses, lambda machine: function(Host(with_ports), machine))
