@@ -71,19 +71,26 @@ def make_network(addresses):
 
 
 def lose(*opcodes, skip=0):
-    """One packet with each BTH opcode is lost on the bridge, after `skip` others; either way. Replaces the last."""
+    """One packet with each BTH opcode is lost on the bridge, after `skip` others; either way. Replaces the last.
+
+    '1-4' loses four after one."""
     lose_first([f'@th,64,8 {opcode}' for opcode in opcodes], skip)
 
 
-def lose_message(attribute):
+def lose_message(attribute, skip=0):
     """Likewise a management datagram with that attribute ID."""
     # Behind 8 bytes of UDP and 12 of BTH to queue pair 1; behind 8 of DETH and 16 of the datagram the attribute ID.
-    lose_first([f'@th,64,8 0x64 @th,104,24 1 @th,352,16 {attribute}'], 0)
+    lose_first([f'@th,64,8 0x64 @th,104,24 1 @th,352,16 {attribute}'], skip)
 
 
-def lose_first(matches, skip):
+def lose_one_in(count):
+    """One RoCEv2 packet of so many is lost, whichever it is."""
+    lose_first([''], 0, count)
+
+
+def lose_first(matches, skip, of=1000000000):
     subprocess.run(['nft', 'delete', 'table', 'bridge', 'loss'], capture_output=True, check=False)
-    drops = ''.join(f'meta l4proto udp udp dport 4791 {match} numgen inc mod 1000000000 {skip} counter drop\n'
+    drops = ''.join(f'meta l4proto udp udp dport 4791 {match} numgen inc mod {of} {skip} counter drop\n'
                     for match in matches)
     rules = f'table bridge loss {{\nchain passing {{\ntype filter hook forward priority 0;\n{drops}}}\n}}\n'
     subprocess.run(['nft', '-f', '-'], input=rules, text=True, check=True)
@@ -162,10 +169,14 @@ class Guest:
         """Likewise; it listens for connections."""
         running = self.start(command, seconds)
         end = time.monotonic() + BOOT_SECONDS
-        while self.run('rdma resource show cm_id | grep -q LISTEN')[0] != 0:
+        while not self.listens():
             if time.monotonic() > end:
                 raise RuntimeError(f'{command} does not listen: {running.wait()}')
         return running
+
+    def listens(self):
+        """Whether a program awaits connections by rdma_cm."""
+        return self.run('rdma resource show cm_id | grep -q LISTEN')[0] == 0
 
     def run(self, command, seconds=60):
         """(exit code, output) of a command."""

@@ -27,8 +27,9 @@ class Recipe:
 
 SOFT_ROCE = Recipe(
     name='soft-roce',
-    programs=('ip', 'rdma', 'rping', 'ucmatose', 'udaddy', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_bw',
-              'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw'),
+    programs=('ip', 'rdma', 'rping', 'ucmatose', 'udaddy', 'rdma_server', 'rdma_client', 'mckey', 'ibv_devinfo',
+              *(f'ibv_{service}_pingpong' for service in ('rc', 'uc', 'ud', 'srq')),
+              *(f'ib_{kind}_{figure}' for kind in ('send', 'write', 'read', 'atomic') for figure in ('bw', 'lat'))),
     packages=('rdma-core', 'ibverbs-utils', 'ibverbs-providers', 'rdmacm-utils', 'perftest', 'iproute2'),
     # crc32_generic is what Soft-RoCE would have a modprobe load, which the guest lacks.
     modules=('virtio_pci', 'virtio_net', 'crc32_generic', 'ib_core', 'ib_uverbs', 'ib_umad', 'rdma_ucm', 'rdma_rxe'),
@@ -132,6 +133,13 @@ def modules_in_order(names, unpacked):
     return order
 
 
+def compiled_peer(name, folder):
+    """The path of a program of guest/ that is now in the folder."""
+    peer = os.path.join(folder, name)
+    output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/{name}.c', '-lrdmacm', '-libverbs')
+    return peer
+
+
 def fill(tree, recipe, unpacked):
     tree.add('/bin/busybox')
     tree.add_program('/bin/dash', '/usr/bin/dash')  # busybox's shell would run its own applets before programs
@@ -142,9 +150,7 @@ def fill(tree, recipe, unpacked):
             raise Missing(f'no {program}: apt-get install {" ".join(recipe.packages)}')
         tree.add_program(path, f'/usr/bin/{program}')
     for name in recipe.peers:
-        peer = os.path.join(unpacked, name)
-        output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/{name}.c', '-lrdmacm', '-libverbs')
-        tree.add_program(peer, f'/usr/bin/{name}')
+        tree.add_program(compiled_peer(name, unpacked), f'/usr/bin/{name}')
     if recipe is SOFT_ROCE:
         provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
         tree.add_program(provider)

@@ -117,6 +117,9 @@ static struct ibv_wc await_completion(struct ibv_cq* queue) {
 
 static void expect_done(enum ibv_wc_opcode opcode) {
     const struct ibv_wc done = await_completion(id->send_cq);
+    if (is("dead_write") && done.status == IBV_WC_WR_FLUSH_ERR) {
+        return;  // it arrived: what ends the connection came before its acknowledgement, which is less urgent to Cairn
+    }
     if (done.status != IBV_WC_SUCCESS) {
         fprintf(stderr, "verbs-peer: %s:%u: %s\n", step.kind, be32toh(step.bytes), ibv_wc_status_str(done.status));
         exit(1);
