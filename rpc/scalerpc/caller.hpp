@@ -12,6 +12,7 @@
 #include "rpc/common/call_table.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/scalerpc/entry.hpp"
+#include "rpc/scalerpc/statistics.hpp"
 
 namespace cairn::scalerpc {
 
@@ -97,6 +98,10 @@ public:
     [[nodiscard]] std::optional<News> look_at_control(bool& nonsense) noexcept;
     // Acts on news. Returns false if they contradict what was said before. News of a slice that is over are old.
     [[nodiscard]] bool on_news(const News& news) noexcept;
+    // Acts on the news in the answer to a request. Returns what is wrong with them, or with the answer: the server
+    // cannot have a request that was not written in this slice nor taken before, and of which no entry told. Its block
+    // would be staged anew while the old request is to be written.
+    [[nodiscard]] std::optional<Breach> on_answered(std::uint32_t sequence, const News& news) noexcept;
     // What is to be told by the entry, if that is new.
     [[nodiscard]] std::optional<Entry> entry_due(std::uint64_t staged_address) noexcept;
     [[nodiscard]] const Grant& entry_at() const noexcept { return *entry_at_; }
@@ -131,6 +136,7 @@ private:
     [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept {
         return acknowledged_ != kStaged && acknowledged_ - epoch < kRecent;
     }
+    [[nodiscard]] bool may_be_answered(std::uint32_t sequence) const noexcept;
     // The server cannot have taken fewer requests than it said, nor more than there are.
     [[nodiscard]] bool can_be(std::uint32_t accepted) const noexcept {
         return accepted - accepted_ <= next_ - accepted_;

@@ -31,6 +31,22 @@ void Caller::give_up(Slot& slot) noexcept {
     }
 }
 
+// mutants: scalerpc-caller-may-be-answered
+bool Caller::may_be_answered(std::uint32_t sequence) const noexcept {
+    const std::uint32_t told = told_.first + told_.count;
+    const bool is_told_of_more = told - accepted_ <= next_ - accepted_;
+    const std::uint32_t had = state_ == CallerState::Process ? written_ : is_told_of_more ? told : accepted_;
+    return next_ - sequence > next_ - had;
+}
+
+// mutants: scalerpc-caller-on-answered
+std::optional<Breach> Caller::on_answered(std::uint32_t sequence, const News& news) noexcept {
+    if (!on_news(news)) {
+        return Breach::BadNews;
+    }
+    return may_be_answered(sequence) ? std::nullopt : std::optional(Breach::BadAnswer);
+}
+
 std::optional<News> Caller::look_at_control(bool& nonsense) noexcept {
     const std::optional<Control> control = Control::parse(answers().data() + (is_welcome() ? 0 : kWelcomeOffset));
     if (!control) {

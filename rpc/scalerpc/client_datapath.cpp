@@ -89,8 +89,8 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
             return Breach::BadAnswer;
         }
         any = heard = true;
-        if (!caller.on_news(answer.news)) {
-            return Breach::BadNews;
+        if (const std::optional<Breach> breach = caller.on_answered(slot.sequence, answer.news)) {
+            return breach;
         }
         on_answer(session, slot, answer, now);
         if (!session.is_open()) {

@@ -9,7 +9,7 @@ namespace cairn::scalerpc {
 // X(enumerator, counter name, what non-zero means)
 #define CAIRN_SCALERPC_BREACHES(X)                                                               \
     X(BadBlock, "scalerpc_bad_block", "requests that are none, or do not fit their blocks")      \
-    X(BadAnswer, "scalerpc_bad_answer", "answers that are none, or do not fit their blocks")     \
+    X(BadAnswer, "scalerpc_bad_answer", "answers that are none, or to requests that nobody has") \
     X(BadEntry, "scalerpc_bad_entry", "entries that name requests which cannot be")              \
     X(BadNews, "scalerpc_bad_news", "slices of servers that took requests which were not there") \
     X(Overdrawn, "scalerpc_overdrawn", "requests in blocks whose last request was not answered") \

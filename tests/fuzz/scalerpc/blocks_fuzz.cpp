@@ -30,7 +30,9 @@ public:
         if (caller_.has_room()) {
             (void)caller_.stage({0, 1, 0, {}}, 1, Instant{});
         }
-        (void)caller_.entry_due(0);
+        if (const std::optional<Entry> entry = caller_.entry_due(0)) {
+            caller_.entry_written(*entry);
+        }
     }
     void write(std::uint32_t offset, std::uint8_t octet) {
         caller_.answers()[offset % caller_.answers().size()] = octet;
@@ -53,13 +55,14 @@ public:
                 continue;
             }
             const Look look = read_answer(caller_.answer_block(slot.sequence), slot.sequence, answer);
-            if (look == Look::There) {
-                sum_ += read_all(answer.payload);
-                caller_.free(slot);
+            if (look == Look::Absent) {
+                continue;
             }
-            if (look == Look::Nonsense || (look == Look::There && !caller_.on_news(answer.news))) {
+            if (look == Look::Nonsense || caller_.on_answered(slot.sequence, answer.news)) {
                 return false;
             }
+            sum_ += read_all(answer.payload);
+            caller_.free(slot);
         }
         bool nonsense = false;
         const std::optional<News> news = caller_.look_at_control(nonsense);

@@ -65,6 +65,36 @@ TEST_F(ScalerpcCaller, WaitsProcessesAndIsIdleAgain) {
     EXPECT_EQ(staged(2), Look::There) << "what was not taken waits again";
 }
 
+TEST_F(ScalerpcCaller, AnAnswerIsNoneUnlessTheServerCanHaveTheRequest) {
+    const auto answered = [this](std::uint32_t sequence) { return caller.on_answered(sequence, {}); };
+    stage();
+    EXPECT_EQ(answered(0), Breach::BadAnswer) << "nobody was told of it";
+    (void)tell();
+    stage();
+    EXPECT_EQ(answered(0), std::nullopt);
+    EXPECT_EQ(answered(1), Breach::BadAnswer);
+    EXPECT_EQ(caller.on_answered(0, grant(1, 3)), Breach::BadNews) << "there are two requests";
+    EXPECT_EQ(caller.on_answered(0, grant(1, 1)), std::nullopt);
+    EXPECT_EQ(answered(1), Breach::BadAnswer) << "it is to be written yet";
+    caller.ready(1);
+    caller.written(2);
+    EXPECT_EQ(answered(1), std::nullopt);
+    stage();
+    ASSERT_TRUE(caller.on_news(notice(1, 2)));
+    EXPECT_EQ(answered(1), std::nullopt) << "it was taken before the slice ended";
+    EXPECT_EQ(answered(2), Breach::BadAnswer);
+    (void)tell();
+    EXPECT_EQ(answered(2), std::nullopt);
+}
+
+TEST_F(ScalerpcCaller, WhatWasToldAndIsNotTakenIsAnsweredOnceItIsWritten) {
+    stage();
+    stage();
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
+    EXPECT_EQ(caller.on_answered(1, {}), Breach::BadAnswer);
+}
+
 TEST_F(ScalerpcCaller, TheEndOfASliceIsToldEvenIfNothingWaits) {
     stage();
     (void)tell();
