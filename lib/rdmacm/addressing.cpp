@@ -5,6 +5,7 @@
 
 #include "lib/ibverbs/address_gids.hpp"
 #include "lib/ibverbs/ah.hpp"
+#include "lib/ibverbs/translate.hpp"
 #include "lib/rdmacm/endpoint.hpp"
 #include "lib/rdmacm/exchange.hpp"
 
@@ -107,9 +108,8 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
 
 }  // namespace
 
-ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexcept {
+ibv_ah_attr way_between(const net::IpAddress& local, const net::IpAddress& remote) noexcept {
     constexpr std::uint8_t kHopLimit = 64;
-    const net::IpAddress& local = endpoint.device->address();
     ibv_ah_attr way{};
     way.is_global = 1;
     way.port_num = 1;
@@ -118,8 +118,33 @@ ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexc
                          : local.is_v6_link_local() ? ibverbs::kGidLinkLocal
                                                     : ibverbs::kGidV6;
     way.grh.hop_limit = kHopLimit;
+    return way;
+}
+
+ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexcept {
+    ibv_ah_attr way = way_between(endpoint.device->address(), remote);
     way.grh.traffic_class = endpoint.options.traffic_class;
     return way;
+}
+
+ibv_sa_path_rec path_of(const Endpoint& endpoint) noexcept {
+    constexpr std::uint8_t kExactly = 2;
+    constexpr std::uint8_t kLifetime = 12;  // of packets, as the connection manager has it
+    ibv_sa_path_rec path{};
+    path.dgid = ibverbs::to_gid(endpoint.remote.address);
+    path.sgid = ibverbs::to_gid(endpoint.local.address);
+    path.hop_limit = 64;
+    path.traffic_class = endpoint.options.traffic_class;
+    path.reversible = 1;
+    path.numb_path = 1;
+    path.pkey = 0xffff;
+    path.mtu_selector = kExactly;
+    path.mtu = static_cast<std::uint8_t>(ibverbs::mtu_of(path_mtu_bytes(*endpoint.device)));
+    path.rate_selector = kExactly;
+    path.rate = IBV_RATE_100_GBPS;
+    path.packet_life_time_selector = kExactly;
+    path.packet_life_time = kLifetime;
+    return path;
 }
 
 int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {

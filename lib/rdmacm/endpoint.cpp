@@ -72,6 +72,14 @@ Held::Held(Endpoint& endpoint) : calls_(endpoint.calls) {
     }
 }
 
+bool has_peer(const Endpoint& endpoint) noexcept {
+    return endpoint.state != State::Bound && endpoint.state != State::Listening;
+}
+
+bool has_route(const Endpoint& endpoint) noexcept {
+    return has_peer(endpoint) && endpoint.state != State::AddressResolved;
+}
+
 int init_attributes(Endpoint& endpoint, ibv_qp_attr& wanted, int& mask) {
     const Held held(endpoint);
     const ibv_qp_state to = wanted.qp_state;

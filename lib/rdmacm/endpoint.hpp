@@ -1,6 +1,7 @@
 // An endpoint: what a kernel would keep of an rdma_cm_id. It knows no queue pair but its number.
 #pragma once
 
+#include <infiniband/sa.h>
 #include <rdma/rdma_cma.h>
 
 #include <list>
@@ -139,7 +140,13 @@ void leave(Endpoint& endpoint, Group& group);
 // told nothing more. What it was not told yet is dropped.
 void end(Endpoint& endpoint) noexcept;
 
-// The way to a host or group, from the endpoint's device.
+// The way from the device of an address to a host or group; and from the endpoint's device, as it wants it.
+[[nodiscard]] ibv_ah_attr way_between(const net::IpAddress& local, const net::IpAddress& remote) noexcept;
 [[nodiscard]] ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexcept;
+// The path to the peer. The endpoint has a device.
+[[nodiscard]] ibv_sa_path_rec path_of(const Endpoint& endpoint) noexcept;
+// True if a peer was named, and if there is a route to it.
+[[nodiscard]] bool has_peer(const Endpoint& endpoint) noexcept;
+[[nodiscard]] bool has_route(const Endpoint& endpoint) noexcept;
 
 }  // namespace cairn::rdmacm

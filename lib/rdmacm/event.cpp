@@ -98,6 +98,16 @@ std::unique_ptr<Event> take(Channel& channel) {
     return event;
 }
 
+std::unique_ptr<Event> take_unseen(Channel& channel) {
+    const EventLock hold;
+    if (channel.waiting.empty()) {
+        return nullptr;
+    }
+    std::unique_ptr<Event> event = std::move(channel.waiting.front());
+    channel.waiting.pop_front();
+    return event;
+}
+
 void acknowledge(std::unique_ptr<Event> event) noexcept {
     EventLock hold;
     ++event->to->acknowledged;

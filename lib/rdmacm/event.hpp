@@ -75,6 +75,8 @@ void tell(std::unique_ptr<Event> event);
 // Returns the first event, which the program gets; nullptr if there is none. A request's endpoint is the program's from
 // now on, by an id of its own.
 [[nodiscard]] std::unique_ptr<Event> take(Channel& channel);
+// The same for who has no ids, and counts for itself what it took: a request's endpoint is left in the event.
+[[nodiscard]] std::unique_ptr<Event> take_unseen(Channel& channel);
 // The program gives the event back.
 void acknowledge(std::unique_ptr<Event> event) noexcept;
 // Removes what the endpoint was not told yet. The caller lets it end outside of all locks.

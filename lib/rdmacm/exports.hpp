@@ -3,6 +3,7 @@
 
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
+#include <rdma/rsocket.h>
 
 extern "C" {
 
@@ -47,4 +48,31 @@ decltype(rdma_resolve_addr) cairn_rdma_resolve_addr;
 decltype(rdma_resolve_route) cairn_rdma_resolve_route;
 decltype(rdma_set_local_ece) cairn_rdma_set_local_ece;
 decltype(rdma_set_option) cairn_rdma_set_option;
+decltype(raccept) cairn_raccept;
+decltype(rbind) cairn_rbind;
+decltype(rclose) cairn_rclose;
+decltype(rconnect) cairn_rconnect;
+decltype(rfcntl) cairn_rfcntl;
+decltype(rgetpeername) cairn_rgetpeername;
+decltype(rgetsockname) cairn_rgetsockname;
+decltype(rgetsockopt) cairn_rgetsockopt;
+decltype(riomap) cairn_riomap;
+decltype(riounmap) cairn_riounmap;
+decltype(riowrite) cairn_riowrite;
+decltype(rlisten) cairn_rlisten;
+decltype(rpoll) cairn_rpoll;
+decltype(rread) cairn_rread;
+decltype(rreadv) cairn_rreadv;
+decltype(rrecv) cairn_rrecv;
+decltype(rrecvfrom) cairn_rrecvfrom;
+decltype(rrecvmsg) cairn_rrecvmsg;
+decltype(rselect) cairn_rselect;
+decltype(rsend) cairn_rsend;
+decltype(rsendmsg) cairn_rsendmsg;
+decltype(rsendto) cairn_rsendto;
+decltype(rsetsockopt) cairn_rsetsockopt;
+decltype(rshutdown) cairn_rshutdown;
+decltype(rsocket) cairn_rsocket;
+decltype(rwrite) cairn_rwrite;
+decltype(rwritev) cairn_rwritev;
 }

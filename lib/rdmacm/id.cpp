@@ -19,25 +19,6 @@ namespace {
     return space == RDMA_PS_TCP || space == RDMA_PS_UDP || space == RDMA_PS_IPOIB || space == RDMA_PS_IB;
 }
 
-void write_path(const Endpoint& endpoint, ibv_sa_path_rec& path) noexcept {
-    constexpr std::uint8_t kExactly = 2;
-    constexpr std::uint8_t kLifetime = 12;  // of packets, as the connection manager has it
-    path = {};
-    path.dgid = ibverbs::to_gid(endpoint.remote.address);
-    path.sgid = ibverbs::to_gid(endpoint.local.address);
-    path.hop_limit = 64;
-    path.traffic_class = endpoint.options.traffic_class;
-    path.reversible = 1;
-    path.numb_path = 1;
-    path.pkey = 0xffff;
-    path.mtu_selector = kExactly;
-    path.mtu = static_cast<std::uint8_t>(ibverbs::mtu_of(path_mtu_bytes(*endpoint.device)));
-    path.rate_selector = kExactly;
-    path.rate = IBV_RATE_100_GBPS;
-    path.packet_life_time_selector = kExactly;
-    path.packet_life_time = kLifetime;
-}
-
 [[nodiscard]] Id* make_id(rdma_event_channel* channel, void* context, rdma_port_space space, ibv_qp_type type) {
     OwnedEndpoint endpoint(new Endpoint(space, type, Channel::of(channel)));
     Id* const id = std::make_unique<Id>(std::move(endpoint)).release();
@@ -60,7 +41,7 @@ void refresh(Id& id) {
     const Held held(from);
     rdma_addr& to = id.route.addr;
     write_end(from.local, to.src_storage);
-    if (from.state != State::Bound && from.state != State::Listening) {
+    if (has_peer(from)) {
         write_end(from.remote, to.dst_storage);
     }
     if (from.device == nullptr) {
@@ -72,8 +53,8 @@ void refresh(Id& id) {
     to.addr.ibaddr.sgid = ibverbs::to_gid(from.local.address);
     to.addr.ibaddr.dgid = ibverbs::to_gid(from.remote.address);
     to.addr.ibaddr.pkey = htons(0xffff);
-    if (from.state != State::Bound && from.state != State::AddressResolved && from.state != State::Listening) {
-        write_path(from, id.path);
+    if (has_route(from)) {
+        id.path = path_of(from);
         id.route.path_rec = &id.path;
         id.route.num_paths = 1;
     }

@@ -10,8 +10,6 @@ BODIES = {
     'null': 'void* {0}() {{ errno = EOPNOTSUPP; return nullptr; }}',
     'nothing': 'void {0}() {{}}',
     'object': 'char {0} = 0;',
-    'lacking': 'long {0}() {{ errno = EOPNOTSUPP; return -1; }}',
-    'poll': 'int {0}(pollfd* fds, nfds_t count, int timeout) {{ return poll(fds, count, timeout); }}',
     # Another library has it, under a name of ours. All registers are as the caller left them.
     'call': '__asm__(".globl {0}\\n.type {0}, @function\\n{0}:\\n\\tendbr64\\n"\n'
             '        "\\tjmp *cairn_{0}@GOTPCREL(%rip)\\n.size {0}, . - {0}\\n");',
@@ -47,7 +45,7 @@ def version_script(rows):
 
 
 def stubs(rows):
-    text = '#include <poll.h>\n\n#include <cerrno>\n\nextern "C" {\n\n'
+    text = '#include <cerrno>\n\nextern "C" {\n\n'
     for version, name, kind in rows:
         if kind in BODIES:
             text += BODIES[kind].format(name) + '\n'

@@ -1,0 +1,41 @@
+// What a kernel's rdma_cm answers, of endpoints and their events.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "lib/rdmacm/endpoint.hpp"
+#include "lib/rdmacm/ucma_command.hpp"
+
+namespace cairn::rdmacm::ucma {
+
+// Writes as much of the answer as there is room for.
+// mutants: ucma-answer
+template <class Answer>
+void answer(const Reply& to, const Answer& with) noexcept {
+    static_assert(std::is_trivially_copyable_v<Answer>);
+    std::memcpy(reinterpret_cast<void*>(to.address), &with, std::min<std::size_t>(to.room_bytes, sizeof(with)));
+}
+
+// As rdma_ucm_query_path_resp, whose array has no end.
+struct PathAnswer {
+    std::uint32_t num_paths;
+    std::uint32_t reserved;
+    ib_path_rec_data path;
+};
+static_assert(offsetof(PathAnswer, path) == sizeof(abi::rdma_ucm_query_path_resp));
+
+[[nodiscard]] abi::rdma_ucm_query_route_resp route_answer(Endpoint& endpoint);
+[[nodiscard]] abi::rdma_ucm_query_addr_resp address_answer(Endpoint& endpoint);
+[[nodiscard]] abi::rdma_ucm_query_addr_resp gid_answer(Endpoint& endpoint);
+[[nodiscard]] PathAnswer path_answer(Endpoint& endpoint);
+// Pure, as the next two.
+[[nodiscard]] ib_uverbs_qp_attr qp_answer(const ibv_qp_attr& attributes, int mask) noexcept;
+// Lacks the names of the id.
+[[nodiscard]] abi::rdma_ucm_event_resp event_answer(const Event& event, bool is_datagrams) noexcept;
+// `private_data` points into `from`.
+[[nodiscard]] rdma_conn_param to_parameters(const abi::rdma_ucm_conn_param& from) noexcept;
+
+}  // namespace cairn::rdmacm::ucma
