@@ -127,12 +127,16 @@ std::vector<std::unique_ptr<Event>> forget_events(Group& group) {
     return take_back(*group.endpoint->channel, [&group](const Event& each) { return each.group == &group; });
 }
 
+// mutants: rdmacm-migrate
 void migrate(Endpoint& endpoint, Channel& to) {
     const EventLock hold;
     std::vector<std::unique_ptr<Event>> moved =
         take_back(*endpoint.channel, [&endpoint](const Event& each) { return each.to == &endpoint; });
     endpoint.channel = &to;
     for (std::unique_ptr<Event>& each : moved) {
+        if (each->asked != nullptr) {
+            each->asked->channel = &to;
+        }
         add(to, std::move(each));
     }
 }

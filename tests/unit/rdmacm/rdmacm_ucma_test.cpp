@@ -204,6 +204,17 @@ TEST_F(RdmacmUcmaTest, AnIdGoesToAnotherFileWithWhatItWasNotTold) {
     EXPECT_EQ(destroy(other, id), 2);
 }
 
+TEST_F(RdmacmUcmaTest, WhoAsksAListenerGoesWithIt) {
+    const auto file = open();
+    const auto other = open();
+    const std::uint32_t listener = create(file);
+    ask(endpoint(file, listener));
+    EXPECT_EQ(migrate(file, other, listener), 0);
+    const auto told = next(other);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(endpoint(other, told->id).channel, &other->channel);
+}
+
 TEST_F(RdmacmUcmaTest, AFileThatIsClosedTakesItsIdsWithIt) {
     const auto file = open();
     const std::uint32_t id = create(file);
