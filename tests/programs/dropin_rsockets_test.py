@@ -31,8 +31,8 @@ STREAMS_FULL = (*(f'-I 5 -C 5 -S {size} -T v {mode}' for size in (1, 64, 4096, 6
                 f'{SMALL} -T r -T v', f'{SMALL} -k 1', f'{SMALL} -f ip', f'{SMALL} -S all')
 DATAGRAMS = ('-C 100 -S 64 -T e',)
 DATAGRAMS_FULL = ('-C 100 -S 64', '-C 100 -S 1000 -T e', '-C 100 -S 1000 -T a -T e', '-C 50 -S 1024 -T n -T e')
-# The server does not listen yet: a client that does not wait for the answer has an error to be read then.
-NOT_YET = re.compile('Connection refused|rpoll: Success')
+# The server does not listen yet: a client that does not wait for the answer finds out by what it does next.
+NOT_YET = re.compile('Connection refused|rpoll: Success|riomap: Cannot allocate memory')
 
 
 class Rsockets(dropin.DropIn):
@@ -111,7 +111,7 @@ class Rsockets(dropin.DropIn):
     def test_files(self):
         """A server goes on for ever, and listens everywhere."""
         with tempfile.TemporaryDirectory(prefix='cairn-dropin-') as folder, self.serve('rcopy', SERVER) as server:
-            for size in (0, 1, 3_000_001) if FULL else (300_001,):
+            for size in (1, 3_000_001) if FULL else (300_001,):
                 with self.subTest(size=size):
                     source, copy = f'{folder}/{size}.source', f'{folder}/{size}.copy'
                     with open(source, 'wb') as file:
