@@ -136,11 +136,6 @@ private:
     [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept {
         return acknowledged_ != kStaged && acknowledged_ - epoch < kRecent;
     }
-    [[nodiscard]] bool may_be_answered(std::uint32_t sequence) const noexcept;
-    // The server cannot have taken fewer requests than it said, nor more than there are.
-    [[nodiscard]] bool can_be(std::uint32_t accepted) const noexcept {
-        return accepted - accepted_ <= next_ - accepted_;
-    }
 
     static constexpr std::uint32_t kRecent = 1U << 16U;  // slices
 

@@ -4,6 +4,15 @@
 
 namespace cairn::scalerpc {
 
+namespace {
+
+// Of sequences, which wrap. The server cannot have taken fewer requests than it said, nor more than there are.
+bool is_in_order(std::uint32_t first, std::uint32_t between, std::uint32_t last) noexcept {
+    return between - first <= last - first;
+}
+
+}  // namespace
+
 std::uint32_t left_us(Instant deadline, Instant now) noexcept {
     if (deadline == Instant::never()) {
         return 0;
@@ -31,20 +40,16 @@ void Caller::give_up(Slot& slot) noexcept {
     }
 }
 
-// mutants: scalerpc-caller-may-be-answered
-bool Caller::may_be_answered(std::uint32_t sequence) const noexcept {
-    const std::uint32_t told = told_.first + told_.count;
-    const bool is_told_of_more = told - accepted_ <= next_ - accepted_;
-    const std::uint32_t had = state_ == CallerState::Process ? written_ : is_told_of_more ? told : accepted_;
-    return next_ - sequence > next_ - had;
-}
-
 // mutants: scalerpc-caller-on-answered
 std::optional<Breach> Caller::on_answered(std::uint32_t sequence, const News& news) noexcept {
     if (!on_news(news)) {
         return Breach::BadNews;
     }
-    return may_be_answered(sequence) ? std::nullopt : std::optional(Breach::BadAnswer);
+    const std::uint32_t told = told_.first + told_.count;
+    const std::uint32_t had = state_ == CallerState::Process        ? written_
+                              : is_in_order(accepted_, told, next_) ? told
+                                                                    : accepted_;
+    return next_ - sequence > next_ - had ? std::nullopt : std::optional(Breach::BadAnswer);
 }
 
 std::optional<News> Caller::look_at_control(bool& nonsense) noexcept {
@@ -82,7 +87,7 @@ bool Caller::on_grant(const News& news) noexcept {
     if (is_old(news.epoch)) {
         return true;
     }
-    if (!can_be(news.accepted) || state_ == CallerState::Process) {
+    if (!is_in_order(accepted_, news.accepted, next_) || state_ == CallerState::Process) {
         return false;
     }
     state_ = changed(state_, CallerState::Process, CallerCause::Grant);
@@ -98,7 +103,7 @@ bool Caller::on_notice(const News& news) noexcept {
     if (is_old(news.epoch)) {
         return true;
     }
-    if (!can_be(news.accepted)) {
+    if (!is_in_order(accepted_, news.accepted, next_)) {
         return false;
     }
     state_ = changed(state_, CallerState::Idle, CallerCause::Notice);
