@@ -122,7 +122,7 @@ private:
     void give_back_lease() noexcept;
     // It sends what callers leave.
     [[nodiscard]] bool helper_comes_soon(Instant now) const noexcept {
-        return sleeps_until_ <= now + HelperPolicy::kNap;
+        return sleeps_until_ <= now + HelperPolicy::kLongestNap;
     }
 
     Lock lock_;

@@ -110,7 +110,7 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
         policy_.on_wake(found);
     }
     if (policy_.decide(now, last, armed_ != 0) == HelperPolicy::Mode::Park) {
-        return {now + HelperPolicy::kNap, false};
+        return {now + policy_.nap(), false};
     }
     if (!holds) {
         flush(now);
@@ -179,13 +179,17 @@ void Adapter::run_helper() noexcept {
     bool woken = false;
     while (!ends_.load(std::memory_order_acquire)) {
         Rest rest;
-        if (lock_.lock_soon()) {
+        // While the helper is parked, a caller has the lock: it polls, and perhaps the helper has its CPU.
+        const bool parked = policy_.is_parked();
+        if (parked ? lock_.try_lock() : lock_.lock_soon()) {
             const std::lock_guard hold(lock_, std::adopt_lock);
             rest = take_helper_turn(woken);
             sleeps_until_ = rest.due;
+        } else if (parked) {
+            rest.due = read_monotonic() + policy_.nap();
+            policy_.on_caller_at_work();
         } else {
-            // Somebody is at it: no reason to guard now.
-            rest.due = read_monotonic() + (policy_.is_parked() ? HelperPolicy::kNap : kBusy);
+            rest.due = read_monotonic() + kBusy;
         }
         woken = sleep_until(rest);
     }

@@ -24,7 +24,8 @@ namespace cairn::ibverbs {
 // parent's.
 //
 // While the helper is parked, it bounds how long anything waits: what callers leave for their next poll leaves at the
-// end of a nap.
+// end of a nap. Naps grow while callers poll on: the end of one takes the CPU from a caller, and its timer costs a
+// virtual machine two exits, 30 us in all where machines are nested.
 class HelperPolicy {
 public:
     enum class Mode : std::uint8_t { Guard, Park, Gone };
@@ -33,7 +34,8 @@ public:
     // `spins`: a helper that guards never gives the CPU away.
     explicit HelperPolicy(bool spins = false) noexcept : spins_(spins) {}
 
-    static constexpr Duration kNap = microseconds(150);
+    static constexpr Duration kNap = microseconds(150);  // the first
+    static constexpr Duration kLongestNap = kNap * 8;
     static constexpr Duration kPolls = microseconds(20);  // who polls does so more often than this
     static constexpr Duration kStay = milliseconds(20);   // between two naps of a helper that guards beside callers
     static constexpr int kSure = 3;                       // so many naps show a caller that spins on memory
@@ -48,6 +50,9 @@ public:
         const bool guards = (any_armed && !polls_on_) || now < stay_until_ || now - last_caller_turn >= kNap;
         mode_.store(guards ? Mode::Guard : Mode::Park, std::memory_order_relaxed);
         polls_ = guards ? polls_ : 0;
+        if (guards) {
+            set_nap(kNap);
+        }
         return mode();
     }
     // A caller is to take a turn at `now`; the one before was at `last_caller_turn`. The helper, which guards and may
@@ -87,19 +92,28 @@ public:
     void on_nap_end(Instant now, Instant last_caller_turn, bool found) noexcept {
         if (now - last_caller_turn < kPolls) {
             waited_ = 0;
-        } else if (found) {
-            waited_ = std::min(waited_ + 1, kSure);
+            on_caller_at_work();
+        } else {
+            waited_ = found ? std::min(waited_ + 1, kSure) : waited_;
+            set_nap(kNap);
         }
         stay_until_ = waited_ == kSure ? now + kStay : now;
     }
-    // May be read by any thread; all else needs a lock.
+    // These may be read by any thread; all else needs a lock.
+    // A nap ended, and a caller had the lock: it takes a turn, or the helper has taken its CPU.
+    void on_caller_at_work() noexcept { set_nap(std::min(nap() * 2, kLongestNap)); }
+    // How long a parked helper naps.
+    [[nodiscard]] Duration nap() const noexcept { return nap_.load(std::memory_order_relaxed); }
     [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool spins() const noexcept { return spins_; }
     [[nodiscard]] bool is_gone() const noexcept { return mode() == Mode::Gone; }
     [[nodiscard]] bool is_parked() const noexcept { return mode() == Mode::Park; }
 
 private:
+    void set_nap(Duration nap) noexcept { nap_.store(nap, std::memory_order_relaxed); }
+
     const bool spins_;
+    std::atomic<Duration> nap_{kNap};
     std::atomic<Mode> mode_{Mode::Guard};
     Instant stay_until_{};
     int waited_ = 0;         // naps in which packets waited, since callers were last seen to poll

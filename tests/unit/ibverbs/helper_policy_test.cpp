@@ -38,6 +38,33 @@ TEST(HelperPolicyTest, ParksWhileCallersPoll) {
     }
 }
 
+TEST(HelperPolicyTest, NapsLongerWhileCallersPollOn) {
+    HelperPolicy policy;
+    Instant now{};
+    EXPECT_EQ(policy.nap(), HelperPolicy::kNap);
+    for (Duration nap = HelperPolicy::kNap; nap < HelperPolicy::kLongestNap; nap = nap * 2) {
+        EXPECT_EQ(policy.nap(), nap);
+        now = now + nap;
+        policy.on_nap_end(now, now - microseconds(1), false);
+    }
+    EXPECT_EQ(policy.nap(), HelperPolicy::kLongestNap);
+    policy.on_caller_at_work();
+    EXPECT_EQ(policy.nap(), HelperPolicy::kLongestNap);
+    policy.on_nap_end(now, now - HelperPolicy::kPolls, false);
+    EXPECT_EQ(policy.nap(), HelperPolicy::kNap) << "nobody polls now, packet or not";
+    policy.on_caller_at_work();
+    EXPECT_EQ(policy.nap(), HelperPolicy::kNap * 2);
+}
+
+TEST(HelperPolicyTest, NapsShortWhenItHasGuardedMeanwhile) {
+    HelperPolicy policy;
+    policy.on_caller_at_work();
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, false), Mode::Park);
+    EXPECT_EQ(policy.nap(), HelperPolicy::kNap * 2);
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, true), Mode::Guard);
+    EXPECT_EQ(policy.nap(), HelperPolicy::kNap);
+}
+
 TEST(HelperPolicyTest, GuardsForWhoIsAboutToSleepWhateverOthersDo) {
     HelperPolicy policy;
     EXPECT_EQ(policy.decide(Instant{}, Instant{}, true), Mode::Guard);
