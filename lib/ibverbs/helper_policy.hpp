@@ -36,7 +36,7 @@ public:
 
     static constexpr Duration kNap = microseconds(150);  // the first
     static constexpr Duration kLongestNap = kNap * 8;
-    static constexpr Duration kPolls = microseconds(20);  // who polls does so more often than this
+    static constexpr Duration kPolls = microseconds(60);  // who polls does so more often: a turn may take 40
     static constexpr Duration kStay = milliseconds(20);   // between two naps of a helper that guards beside callers
     static constexpr int kSure = 3;                       // so many naps show a caller that spins on memory
     static constexpr int kVain = 8;                       // so many wakes in vain show one that polls
