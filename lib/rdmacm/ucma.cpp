@@ -146,6 +146,9 @@ std::optional<abi::rdma_ucm_event_resp> Table::judge(const std::shared_ptr<File>
     } else if (event.group != nullptr) {
         const auto name = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(event.group->context));
         const std::shared_ptr<KernelGroup> group = groups_.find(name);
+        if (group == nullptr) {
+            return std::nullopt;  // joined twice, and left by this name: the other event was dropped
+        }
         told.uid = group->uid;
         told.id = name;
         ++group->reported;

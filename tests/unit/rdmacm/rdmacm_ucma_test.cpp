@@ -128,6 +128,19 @@ TEST_F(RdmacmUcmaTest, AnEventSaysWhoseItIsAndIsCounted) {
     EXPECT_FALSE(next(file));
 }
 
+TEST_F(RdmacmUcmaTest, AJoinOfAGroupThatWasLeftIsNotTold) {
+    const auto file = open();
+    const std::uint32_t id = create(file);
+    Group joined{&endpoint(file, id), End{}, false, reinterpret_cast<void*>(std::uintptr_t{1234})};
+    auto event = std::make_unique<Event>(endpoint(file, id), RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+    event->group = &joined;
+    tell(std::move(event));
+    say(endpoint(file, id), RDMA_CM_EVENT_ADDR_RESOLVED);
+    const auto told = next(file);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->event, std::uint32_t{RDMA_CM_EVENT_ADDR_RESOLVED});
+}
+
 TEST_F(RdmacmUcmaTest, AnEventSaysWhatTheEndpointWasTold) {
     const auto file = open();
     const std::uint32_t id = create(file);
