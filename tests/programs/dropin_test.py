@@ -392,7 +392,8 @@ CONNECTING_FULL = (
                             ('ib_send_bw', '-e'), ('ib_send_lat', ''), ('ib_send_bw', '-c UD'))),
     *((f'qperf {test}', 'qperf -lp {p}', f'qperf {{s}} -lp {{p}} -t 1 -cm 1 {test} quit')
       for test in ('rc_bw', 'rc_lat', 'rc_rdma_write_lat')),
-    *((f'fio {verb}', 'fio --name=server --ioengine=rdma --port={p} --rw=read --bs=64k --size=8m --iodepth=8',
+    # fio's client sends without being asked, and has no RNR retry: there is a receive request for each message.
+    *((f'fio {verb}', 'fio --name=server --ioengine=rdma --port={p} --rw=read --bs=64k --size=8m --iodepth=128',
        'fio --name=client --ioengine=rdma --hostname={s} --port={p} --bs=64k --size=8m --iodepth=8 --rw=write '
        f'--verb={verb}') for verb in ('write', 'read', 'send')),
     ('mckey', 'mckey -b {s} -m 239.1.2.3 -C 20', 'mckey -s -b {c} -m 239.1.2.3 -C 20'),
