@@ -55,8 +55,10 @@ class Rsockets(dropin.DropIn):
         self.settles(is_bound, server)
 
     def connects(self, client, address, server, **more):
-        """Returns what a client said that succeeded. Its server opens its device before it listens."""
+        """Returns what a client said that succeeded. Its server opens its device, and listens a moment later: a
+        riostream that is refused looks for ever."""
         self.serves_udp(server, server.address, 4791)
+        time.sleep(0.5)
         for _ in range(dropin.SECONDS * 5):
             with dropin.Ended(client.split(), address, **more) as program:
                 out, err = program.communicate(timeout=dropin.SECONDS)
@@ -82,7 +84,7 @@ class Rsockets(dropin.DropIn):
         self.assertRegex(said, r'(?m)^(custom|\w+_(lat|bw)) +\d')
 
     def test_streams(self):
-        for program in ('rstream', 'riostream'):
+        for program in ('rstream', 'riostream') if FULL else ('rstream',):
             for options in STREAMS_FULL if FULL else STREAMS:
                 if program == 'riostream' and re.search(r'-T r|-k ', options):
                     continue
