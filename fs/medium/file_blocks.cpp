@@ -33,7 +33,6 @@ bool has_all_blocks(int fd, std::size_t bytes) noexcept {
         struct fiemap& found = memory.head();
         found.fm_start = covered;
         found.fm_length = bytes - covered;
-        found.fm_flags = FIEMAP_FLAG_SYNC;
         found.fm_extent_count = kExtents;
         if (::ioctl(fd, FS_IOC_FIEMAP, &found) != 0) {
             return false;
