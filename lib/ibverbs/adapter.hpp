@@ -41,12 +41,18 @@ public:
     virtual void on_readable() noexcept = 0;
 };
 
-// Turns in a row in which acknowledgements wait for more to leave with. One covers all that came meanwhile.
+// Turns in a row in which acknowledgements wait for more to leave with, and answers for a moment. One acknowledgement
+// covers all that came meanwhile.
 class HeldTurns {
 public:
     // For one turn more. Nothing but acknowledgements is owed.
     [[nodiscard]] bool may_go_on(roce::Engine::Owed owed) noexcept {
         return owed == roce::Engine::Owed::Acknowledgements && ++count_ < kMost;
+    }
+    // The same for who may let answers wait, too: for one turn. So those to two batches share sends; between READs, the
+    // last packet of one and the first of the next.
+    [[nodiscard]] bool may_answer_later(roce::Engine::Owed owed) noexcept {
+        return owed == roce::Engine::Owed::More ? count_++ == 0 : may_go_on(owed);
     }
     void end() noexcept { count_ = 0; }
 

@@ -44,9 +44,7 @@ bool Adapter::guard_turns(Instant now, bool& holds) noexcept {
         found = found || more;
         const Owed owed = engine().owed();
         holds = found && !more && now - posts_.last_post() < kPosts && owed == Owed::Acknowledgements;
-        // Answers of two batches share sends: between READs, the last packet of one and the first of the next.
-        const bool goes_on = more && owed == Owed::More && turns % 2 == 0;
-        if (!holds && !goes_on && !(more && !posts_.any_waiting() && held_.may_go_on(owed))) {
+        if (!holds && !(more && !posts_.any_waiting() && held_.may_answer_later(owed))) {
             give_out(now);
         }
         events_.show_all();
