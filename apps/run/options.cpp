@@ -22,6 +22,8 @@ constexpr const char* kFooter =
     "  CAIRN_PCAP=FILE                 as --pcap\n"
     "  CAIRN_FAULTS=SPEC               as --faults\n"
     "  CAIRN_POLL=WORD                 as --poll\n"
+    "  CAIRN_RDMACM=FILE               the distribution's librdmacm.so.1, for rsockets, if the loader does not find "
+    "it\n"
     "\nExamples of configuration files are in the folder config/: run.toml is one for --config.\n"
     "\nExit status: the program's; 2 if it is out of reach or an argument is wrong.";
 

@@ -32,6 +32,13 @@ void add(Channel& channel, std::unique_ptr<Event> event) {
     channel.count.show_one();
 }
 
+// Of a channel that has one.
+std::unique_ptr<Event> pop_first(Channel& channel) noexcept {
+    std::unique_ptr<Event> event = std::move(channel.waiting.front());
+    channel.waiting.pop_front();
+    return event;
+}
+
 // This thread has the lock, or is about to have it. A signal handler on it looks at this.
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::atomic<bool> has_event_lock{false};
 
@@ -89,8 +96,7 @@ std::unique_ptr<Event> take(Channel& channel) {
         first.listen_id = first.to->id;
         first.id = adopt(std::move(first.asked), *first.to->id);
     }
-    std::unique_ptr<Event> event = std::move(channel.waiting.front());
-    channel.waiting.pop_front();
+    std::unique_ptr<Event> event = pop_first(channel);
     ++event->to->given;
     if (event->group != nullptr) {
         ++event->group->given;
@@ -100,12 +106,7 @@ std::unique_ptr<Event> take(Channel& channel) {
 
 std::unique_ptr<Event> take_unseen(Channel& channel) {
     const EventLock hold;
-    if (channel.waiting.empty()) {
-        return nullptr;
-    }
-    std::unique_ptr<Event> event = std::move(channel.waiting.front());
-    channel.waiting.pop_front();
-    return event;
+    return channel.waiting.empty() ? nullptr : pop_first(channel);
 }
 
 void acknowledge(std::unique_ptr<Event> event) noexcept {

@@ -84,8 +84,8 @@ private:
     std::vector<std::shared_ptr<Object>> all_;
 };
 
-// Its lock is taken before the EventLock, and with no other. An id is found
-// only through the file that has it. What is removed is told nothing more; its program ends it outside of the lock.
+// Its lock is taken before the EventLock, and with no other. An id is found only through the file that has it. What is
+// removed is told nothing more; its program ends it outside of the lock.
 class Table {
 public:
     // Returns the descriptor; -1, with errno.

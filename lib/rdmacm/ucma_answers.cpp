@@ -82,6 +82,18 @@ void put_private_data(const From& from, To& to) noexcept {
     }
 }
 
+// Of both forms of the parameters, in either direction.
+template <class From, class To>
+void put_numbers(const From& from, To& to) noexcept {
+    to.responder_resources = from.responder_resources;
+    to.initiator_depth = from.initiator_depth;
+    to.flow_control = from.flow_control;
+    to.retry_count = from.retry_count;
+    to.rnr_retry_count = from.rnr_retry_count;
+    to.srq = from.srq;
+    to.qp_num = from.qp_num;
+}
+
 }  // namespace
 
 abi::rdma_ucm_query_route_resp route_answer(Endpoint& endpoint) {
@@ -170,15 +182,8 @@ abi::rdma_ucm_event_resp event_answer(const Event& event, bool is_datagrams) noe
         }
         return made;
     }
-    const rdma_conn_param& from = event.param.conn;
-    put_private_data(from, made.param.conn);
-    made.param.conn.responder_resources = from.responder_resources;
-    made.param.conn.initiator_depth = from.initiator_depth;
-    made.param.conn.flow_control = from.flow_control;
-    made.param.conn.retry_count = from.retry_count;
-    made.param.conn.rnr_retry_count = from.rnr_retry_count;
-    made.param.conn.srq = from.srq;
-    made.param.conn.qp_num = from.qp_num;
+    put_private_data(event.param.conn, made.param.conn);
+    put_numbers(event.param.conn, made.param.conn);
     return made;
 }
 
@@ -187,13 +192,8 @@ rdma_conn_param to_parameters(const abi::rdma_ucm_conn_param& from) noexcept {
     rdma_conn_param made{};
     made.private_data = from.private_data;
     made.private_data_len = from.private_data_len;
-    made.responder_resources = from.responder_resources;
-    made.initiator_depth = from.initiator_depth;
-    made.flow_control = from.flow_control;
-    made.retry_count = from.retry_count;
-    made.rnr_retry_count = from.rnr_retry_count;
-    made.srq = from.srq;
-    made.qp_num = from.qp_num & kLargestQpn;
+    put_numbers(from, made);
+    made.qp_num &= kLargestQpn;
     return made;
 }
 
