@@ -19,6 +19,7 @@ import rig
 import sniffer
 from rig import expect
 from soft_roce import UNRELIABLE_STEPS, reliable_steps
+import listening  # of tests/programs, where sniffer looks
 
 BUILD, IMAGES = sys.argv[2:4]
 SECONDS = 200  # of a program; the guest is emulated
@@ -69,13 +70,7 @@ class Ours:
 
     start_listener = start  # nobody tells when it listens
 
-    @staticmethod
-    def listens(port):
-        for table in ('tcp', 'tcp6'):
-            with open(f'/proc/net/{table}', encoding='ascii') as file:
-                if re.search(rf'^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A', file.read(), re.M):
-                    return True
-        return False
+    listens = staticmethod(listening.has_listener)
 
     @staticmethod
     def belongs_to_group():

@@ -36,29 +36,22 @@ NOT_YET = re.compile('Connection refused|rpoll: Success|riomap: Cannot allocate 
 
 
 class Rsockets(dropin.DropIn):
-    def settles(self, ready, server):
-        """Until `ready`, or the server has ended."""
-        for _ in range(dropin.SECONDS * 50):
-            if ready():
-                return
-            if server.poll() is not None:
-                self.fail(server.communicate())
-            time.sleep(0.02)
-        self.fail('the server is not there')
-
     def serves_udp(self, server, address, port):
         wanted = ''.join(f'{int(part):02X}' for part in reversed(address.split('.')))
 
         def is_bound():
             with open('/proc/net/udp', encoding='ascii') as table:
                 return f' {wanted}:{port:04X} ' in table.read()
-        self.settles(is_bound, server)
+        self.settles(is_bound, server, 'the server is not there')
 
-    def connects(self, client, address, server, **more):
-        """Returns what a client said that succeeded. Its server opens its device, and listens a moment later: a
-        riostream that is refused looks for ever."""
+    def listens_soon(self, server):
+        """It opens its device, and listens a moment later."""
         self.serves_udp(server, server.address, 4791)
         time.sleep(0.5)
+
+    def connects(self, client, address, server, **more):
+        """Returns what a client said that succeeded. A riostream that is refused looks for ever."""
+        self.listens_soon(server)
         for _ in range(dropin.SECONDS * 5):
             with dropin.Ended(client.split(), address, **more) as program:
                 out, err = program.communicate(timeout=dropin.SECONDS)
@@ -128,8 +121,7 @@ class Rsockets(dropin.DropIn):
                 port = dropin.free_port()
                 endless = f'-p {port} -I 100000000 -C 1 -S 64 -T a'  # who does not poll waits for ever, as on adapters
                 server = programs.enter_context(self.serve(f'rstream -b {SERVER} {endless}', SERVER))
-                self.serves_udp(server, SERVER, 4791)
-                time.sleep(0.5)
+                self.listens_soon(server)
                 client = programs.enter_context(self.serve(f'rstream -s {SERVER} {endless}', CLIENT))
                 time.sleep(0.7)
                 self.assertEqual((server.poll(), client.poll()), (None, None))
@@ -142,8 +134,7 @@ class Rsockets(dropin.DropIn):
         port = dropin.free_port()
         options = f'-p {port} -I 100000000 -C 1 -S 1000000 -T a'
         with self.serve(f'rstream -b {SERVER} {options}', SERVER) as server:
-            self.serves_udp(server, SERVER, 4791)
-            time.sleep(0.5)
+            self.listens_soon(server)
             with self.serve(f'rstream -s {SERVER} {options}', CLIENT) as client:
                 for _ in range(2):
                     time.sleep(0.3)
@@ -159,7 +150,6 @@ class Rsockets(dropin.DropIn):
         self.assertNotEqual(code, 0, out)
         self.assertEqual(len(re.findall('librdmacm1', err)), 1, err)
         self.assertIn('name its file by CAIRN_RDMACM', err)
-
 
 
 if __name__ == '__main__':

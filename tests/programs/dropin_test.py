@@ -17,6 +17,8 @@ import tempfile
 import time
 import unittest
 
+import listening
+
 LIBRARY, RDMACM = (os.path.abspath(path) for path in sys.argv[1:3])
 FULL = '--full' in sys.argv[3:]
 INSTALLED = '/usr/lib/x86_64-linux-gnu/'
@@ -91,18 +93,18 @@ class DropIn(unittest.TestCase):
         if shutil.which(program) is None:
             self.skipTest(f'{program} is not installed (scripts/deps tests)')
 
-    def listens(self, port, server):
+    def settles(self, ready, server, fault):
+        """Waits until `ready` says so; the server lives."""
         for _ in range(SECONDS * 50):
-            with open('/proc/net/tcp', encoding='ascii') as table:
-                if re.search(rf'^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A', table.read(), re.M):
-                    return
-            with open('/proc/net/tcp6', encoding='ascii') as table:
-                if re.search(rf'^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A', table.read(), re.M):
-                    return
+            if ready():
+                return
             if server.poll() is not None:
                 self.fail(server.communicate())
             time.sleep(0.02)
-        self.fail('the server does not listen')
+        self.fail(fault)
+
+    def listens(self, port, server):
+        self.settles(lambda: listening.has_listener(port), server, 'the server does not listen')
 
     def pair(self, program, *arguments, addresses=(SERVER, CLIENT), before=lambda: None, meanwhile=lambda: None,
              pcap=None, preexec=None, **more):
