@@ -229,6 +229,19 @@ std::optional<CallRefusal> Datagrams::answer(DatagramId id, wire::SidrStatus sta
     return std::nullopt;
 }
 
+// mutants: cm-datagrams-ignore
+void Datagrams::ignore(DatagramId id) {
+    const auto found = asked_by_id_.find(id);
+    if (found == asked_by_id_.end()) {
+        return;
+    }
+    const auto asked = asked_.find(found->second);
+    if (!asked->second.answered) {
+        counters_.count(Counter::BacklogFull);
+        forget(asked);
+    }
+}
+
 void Datagrams::on_timeout(Instant now) {
     while (const std::optional<DatagramId> id = forget_due_.find_due(now)) {
         forget(asked_.find(asked_by_id_.at(*id)));

@@ -33,6 +33,9 @@ public:
     [[nodiscard]] std::optional<CallRefusal> answer(DatagramId id, wire::SidrStatus status,
                                                     const DatagramService& service, Instant now);
 
+    // The user has no room for a DatagramRequested: it is as if it had not come, and its sender asks again.
+    void ignore(DatagramId id);
+
     // Asks a question. A Resolved follows, unless the question is cancelled.
     [[nodiscard]] Parsed<DatagramId, CallRefusal> resolve(const ResolveRequest& request, Instant now,
                                                           User* user = nullptr);

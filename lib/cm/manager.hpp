@@ -79,8 +79,9 @@ public:
     // DisconnectRequested 224.
     [[nodiscard]] std::optional<CallRefusal> disconnect(ConnectionId id, std::span<const std::uint8_t> private_data,
                                                         Instant now);
-    // Ends the connection in the way that its state demands. No event of it comes any more.
-    [[nodiscard]] std::optional<CallRefusal> abandon(ConnectionId id, Instant now);
+    // Ends the connection in the way that its state demands. No event of it comes any more. `parting` is that of a
+    // request that was not answered: one that is ignored counts as one beyond a full backlog.
+    [[nodiscard]] std::optional<CallRefusal> abandon(ConnectionId id, Instant now, Parting parting = Parting::Refuses);
 
     [[nodiscard]] Datagrams& datagrams() noexcept { return datagrams_; }
     // Returns nullptr if there is no such connection or only events of it are left.

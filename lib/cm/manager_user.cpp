@@ -206,7 +206,7 @@ void Manager::forget(const User& user, Instant now) {
 }
 
 // mutants: cm-manager-abandon
-std::optional<CallRefusal> Manager::abandon(ConnectionId id, Instant now) {
+std::optional<CallRefusal> Manager::abandon(ConnectionId id, Instant now, Parting parting) {
     Connection* const connection = table_.find(id);
     if (connection == nullptr) {
         return CallRefusal::UnknownConnection;
@@ -221,6 +221,12 @@ std::optional<CallRefusal> Manager::abandon(ConnectionId id, Instant now) {
             break;
         case State::ReqRcvd:
         case State::MraReqSent:
+            if (parting == Parting::Ignores) {
+                counters_.count(Counter::BacklogFull);
+                finish(*connection);
+                break;
+            }
+            return reject(id, Refusal{}, now);
         case State::RepRcvd:
         case State::MraRepSent:
         case State::RepSent:

@@ -32,6 +32,10 @@ struct OutMad {
     wire::MadBytes bytes{};
 };
 
+// How a request is abandoned: with a refusal, or as if it had not come, since its user has no room. Its sender asks
+// again then.
+enum class Parting : std::uint8_t { Refuses, Ignores };
+
 // One configuration for all connections of a manager.
 struct Config {
     SipKey seed{1, 0};                           // another one in each life of the program; hard to guess

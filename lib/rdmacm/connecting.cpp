@@ -179,6 +179,7 @@ int listen(Endpoint& endpoint, int backlog) {
         return EADDRINUSE;
     }
     const auto places = static_cast<std::uint32_t>(backlog <= 0 || backlog > kMostBacklog ? kMostBacklog : backlog);
+    limit_requests(endpoint, places);
     const int refused =
         endpoint.device != nullptr ? listen_where_bound(held, endpoint, places) : listen_everywhere(endpoint, places);
     if (refused == 0) {

@@ -66,8 +66,7 @@ struct Endpoint {
     // The EventLock guards these.
     Channel* channel;
     Id* id = nullptr;  // nullptr: the program has not got the request yet
-    std::uint32_t given = 0;
-    std::uint32_t acknowledged = 0;
+    EventTally events{};
 };
 
 // Threads are not cancelled in its scope.

@@ -5,7 +5,9 @@
 #include <rdma/rdma_cma.h>
 
 #include <array>
+#include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,6 +16,7 @@
 
 namespace cairn::rdmacm {
 
+struct Channel;
 struct Endpoint;
 struct Group;
 struct Id;
@@ -37,6 +40,14 @@ struct Event : rdma_cm_event {
     OwnedEndpoint asked{};   // of a request, until the program has it
     Group* group = nullptr;  // of a join
     std::array<std::uint8_t, 224> data{};
+};
+
+// Of an endpoint. The EventLock guards it.
+struct EventTally {
+    std::uint32_t waiting = 0;  // on its channel, until the program takes them
+    std::uint32_t most_waiting = std::numeric_limits<std::uint32_t>::max();  // beyond it no request is told
+    std::uint32_t given = 0;
+    std::uint32_t acknowledged = 0;
 };
 
 // Endpoints of several adapters may share a channel, and are told events under the locks of these. One lock guards the
@@ -70,6 +81,11 @@ struct Channel : rdma_event_channel {
     [[nodiscard]] static Channel& of(rdma_event_channel* channel) noexcept { return *static_cast<Channel*>(channel); }
 };
 
+// The listener is told of no request from now on while `most` wait for the program. They may have ended meanwhile:
+// their peers fill no memory by asking and ending over and over.
+void limit_requests(Endpoint& listener, std::uint32_t most);
+// Returns where the listener is told of a request; nullptr if so many wait.
+[[nodiscard]] Channel* find_room(Endpoint& listener);
 // Queues the event on the channel of its endpoint. It is dropped in a handler of exit() that interrupted such a call.
 void tell(std::unique_ptr<Event> event);
 // Returns the first event, which the program gets; nullptr if there is none. A request's endpoint is the program's from

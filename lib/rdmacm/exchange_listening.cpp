@@ -26,14 +26,9 @@ namespace {
                : Service{cm::ServiceKind::Datagrams, wire::ip_service(wire::IpProtocol::Udp, port)};
 }
 
-[[nodiscard]] OwnedEndpoint make_asked(Device& device, Endpoint& listener, ibv_qp_type type, const cm::Route& route,
-                                       const std::optional<cm::IpEnds>& ip) {
-    Channel* channel = nullptr;
-    {
-        const EventLock hold;
-        channel = listener.channel;
-    }
-    OwnedEndpoint asked(new Endpoint(listener.space, type, *channel));
+[[nodiscard]] OwnedEndpoint make_asked(Device& device, const Endpoint& listener, Channel& channel, ibv_qp_type type,
+                                       const cm::Route& route, const std::optional<cm::IpEnds>& ip) {
+    OwnedEndpoint asked(new Endpoint(listener.space, type, channel));
     const bool is_v6 = !route.local.is_v4();
     asked->state = State::Asked;
     asked->local = {route.local, listener.local.port, is_v6, 0};
@@ -124,6 +119,7 @@ bool Exchange::on_turn(Instant now) noexcept {
     return true;
 }
 
+// mutants: rdmacm-hear-requested
 void Exchange::hear(const cm::Requested& said) {
     Endpoint* const listener = find_listener(cm::ServiceKind::Connections, said.service);
     const ibv_qp_type type = asked_type_of(said.qp.transport);
@@ -138,7 +134,12 @@ void Exchange::hear(const cm::Requested& said) {
         (void)manager().reject(said.id, {}, now());
         return;
     }
-    OwnedEndpoint asked = make_asked(device_, *listener, type, said.route, said.ip);
+    Channel* const channel = find_room(*listener);
+    if (channel == nullptr) {
+        (void)manager().abandon(said.id, now(), cm::Parting::Ignores);
+        return;
+    }
+    OwnedEndpoint asked = make_asked(device_, *listener, *channel, type, said.route, said.ip);
     asked->connection = said.id;
     asked->parameters = said.qp;
     asked->receive_psn = draw_psn(device_);
@@ -149,13 +150,19 @@ void Exchange::hear(const cm::Requested& said) {
     tell(std::move(event));
 }
 
+// mutants: rdmacm-hear-datagram-requested
 void Exchange::hear(const cm::DatagramRequested& said) {
     Endpoint* const listener = find_listener(cm::ServiceKind::Datagrams, said.service);
     if (listener == nullptr) {
         hold({cm::ServiceKind::Datagrams, said.service}, said);
         return;
     }
-    OwnedEndpoint asked = make_asked(device_, *listener, IBV_QPT_UD, said.route, said.ip);
+    Channel* const channel = find_room(*listener);
+    if (channel == nullptr) {
+        manager().datagrams().ignore(said.id);
+        return;
+    }
+    OwnedEndpoint asked = make_asked(device_, *listener, *channel, IBV_QPT_UD, said.route, said.ip);
     asked->question = said.id;
     questions_[said.id.value] = asked.get();
     auto event = std::make_unique<Event>(*listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);

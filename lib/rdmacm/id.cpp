@@ -102,7 +102,7 @@ int cairn_rdma_destroy_id(rdma_cm_id* id) {
     }
     {
         EventLock hold;
-        while (ended.endpoint->acknowledged != ended.endpoint->given) {
+        while (ended.endpoint->events.acknowledged != ended.endpoint->events.given) {
             hold.await_acknowledgement();
         }
     }
@@ -180,7 +180,7 @@ int cairn_rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
     moved.is_synchronous = channel == nullptr;
     id->channel = to;
     EventLock hold;
-    while (moved.endpoint->acknowledged != moved.endpoint->given) {
+    while (moved.endpoint->events.acknowledged != moved.endpoint->events.given) {
         hold.await_acknowledgement();
     }
     return 0;

@@ -162,6 +162,28 @@ TEST_F(CmDatagrams, QuestionsAreBoundedAndAnsweredOnesMakeRoom) {
     EXPECT_EQ(few.resolve({small.to(client), kService}, now).reason(), CallRefusal::NoRoom);
 }
 
+TEST_F(CmDatagrams, AQuestionThatIsIgnoredIsAsIfItHadNotCome) {
+    ASSERT_EQ(serving().listen(kService, {}, std::nullopt), std::nullopt);
+    (void)resolve(question());
+    (void)client.sent<wire::SidrReq>();
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        client.pass_last(server, now);
+        const DatagramId id = server.event<DatagramRequested>().id;
+        serving().ignore(id);
+        serving().ignore(id);  // it is not there
+        EXPECT_TRUE(server.has_no_event() && server.sends_nothing());
+        EXPECT_EQ(server.count(Counter::BacklogFull), i);
+    }
+    client.pass_last(server, now);
+    const DatagramId id = server.event<DatagramRequested>().id;
+    ASSERT_EQ(serving().answer(id, wire::SidrStatus::Rejected, {}, now), std::nullopt);
+    serving().ignore(id);
+    (void)server.sent<wire::SidrRep>();
+    client.pass_last(server, now);
+    (void)server.sent<wire::SidrRep>();  // the answer is kept
+    EXPECT_EQ(server.count(Counter::BacklogFull), 3U);
+}
+
 TEST_F(CmDatagrams, ANumberUsedAgainInAnotherLifeIsANewQuestionOnceAnswered) {
     ASSERT_EQ(serving().listen(kService, {}, std::nullopt), std::nullopt);
     wire::SidrReq req;

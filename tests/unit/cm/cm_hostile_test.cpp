@@ -76,6 +76,28 @@ TEST_F(CmPair, AnAlternatePathIsDeclinedInTheReplyAndLaterOnes) {
     EXPECT_EQ(server.count(Counter::Unexpected), 1U);
 }
 
+TEST_F(CmPair, ARequestThatIsIgnoredIsAsIfItHadNotCome) {
+    listen(1);
+    (void)connect(request());
+    (void)client.sent<wire::Req>();
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        client.pass_last(server, now);
+        const ConnectionId id = server.event<Requested>().id;
+        ASSERT_EQ(server.manager.abandon(id, now, Parting::Ignores), std::nullopt);
+        EXPECT_TRUE(server.has_no_event() && server.sends_nothing());
+        EXPECT_EQ(server.manager.connections(), 0U);
+        EXPECT_EQ(server.count(Counter::BacklogFull), i);
+    }
+    EXPECT_EQ(server.manager.next_deadline(), Instant::never());
+    client.pass_last(server, now);
+    const ConnectionId accepted = server.event<Requested>().id;
+    ASSERT_EQ(server.manager.accept(accepted, acceptance(), now), std::nullopt);
+    (void)server.sent<wire::Rep>();
+    ASSERT_EQ(server.manager.abandon(accepted, now, Parting::Ignores), std::nullopt);
+    (void)server.sent<wire::Rej>();  // it was answered
+    EXPECT_EQ(server.count(Counter::BacklogFull), 3U);
+}
+
 TEST_F(CmPair, AFullBacklogIsSilentAndTheNextRetryGetsIn) {
     listen(2);
     std::vector<ConnectionId> waiting;

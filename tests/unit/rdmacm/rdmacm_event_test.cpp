@@ -12,7 +12,7 @@ namespace cairn::rdmacm {
 namespace {
 
 // As exit() does in a handler that interrupted who has the lock.
-TEST(RdmacmEventTest, WhoHasTheLockTellsNobodyAndDoesNotWait) {
+TEST(RdmacmEventLockTest, WhoHasTheLockTellsNobodyAndDoesNotWait) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
@@ -31,6 +31,51 @@ TEST(RdmacmEventTest, WhoHasTheLockTellsNobodyAndDoesNotWait) {
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+}
+
+class RdmacmEventTest : public testing::Test {
+protected:
+    RdmacmEventTest() {
+        for (Channel* const each : {&here_, &there_}) {
+            EXPECT_TRUE(each->count.open());
+        }
+    }
+    ~RdmacmEventTest() override {
+        const std::vector<std::unique_ptr<Event>> dropped = forget_events(listener_);
+        for (Channel* const each : {&here_, &there_}) {
+            each->count.close();
+        }
+    }
+    // Returns who asks.
+    Endpoint& ask() {
+        auto event = std::make_unique<Event>(listener_, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+        event->asked = OwnedEndpoint(new Endpoint(RDMA_PS_TCP, IBV_QPT_RC, here_));
+        Endpoint& asked = *event->asked;
+        tell(std::move(event));
+        return asked;
+    }
+
+    Channel here_;
+    Channel there_;
+    Endpoint listener_{RDMA_PS_TCP, IBV_QPT_RC, here_};
+    Endpoint other_{RDMA_PS_TCP, IBV_QPT_RC, here_};
+};
+
+TEST_F(RdmacmEventTest, AListenerHasRoomForAsManyRequestsAsItWants) {
+    limit_requests(listener_, 2);
+    EXPECT_EQ(find_room(listener_), &here_);
+    (void)ask();
+    EXPECT_EQ(find_room(listener_), &here_);
+    (void)ask();
+    EXPECT_EQ(find_room(listener_), nullptr);
+    EXPECT_EQ(find_room(other_), &here_);
+    migrate(listener_, there_);
+    EXPECT_EQ(find_room(listener_), nullptr);
+    EXPECT_NE(take_unseen(there_), nullptr);
+    EXPECT_EQ(find_room(listener_), &there_);
+    EXPECT_EQ(forget_events(other_).size(), 0U);
+    EXPECT_EQ(forget_events(listener_).size(), 1U);
+    EXPECT_EQ(listener_.events.waiting, 0U);
 }
 
 }  // namespace
