@@ -101,6 +101,9 @@ void tell(std::unique_ptr<Event> event) {
     const EventLock hold;
     if (!hold.is_again()) {
         Channel& channel = *event->to->channel;
+        if (event->asked != nullptr) {
+            event->asked->channel = &channel;  // the listener may have moved since the request was made
+        }
         add(channel, std::move(event));
     }
 }
@@ -151,13 +154,15 @@ std::vector<std::unique_ptr<Event>> forget_events(Group& group) {
 // mutants: rdmacm-migrate
 void migrate(Endpoint& endpoint, Channel& to) {
     const EventLock hold;
-    std::vector<std::unique_ptr<Event>> moved =
-        take_back(endpoint, [&endpoint](const Event& each) { return each.to == &endpoint; });
-    endpoint.channel = &to;
-    for (std::unique_ptr<Event>& each : moved) {
-        if (each->asked != nullptr) {
+    for (const std::unique_ptr<Event>& each : endpoint.channel->waiting) {
+        if (each->to == &endpoint && each->asked != nullptr) {
             each->asked->channel = &to;
         }
+    }
+    std::vector<std::unique_ptr<Event>> moved =
+        take_back(endpoint, [&](const Event& each) { return each.to == &endpoint || each.to->channel == &to; });
+    endpoint.channel = &to;
+    for (std::unique_ptr<Event>& each : moved) {
         add(to, std::move(each));
     }
 }

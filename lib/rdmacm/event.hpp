@@ -98,7 +98,7 @@ void acknowledge(std::unique_ptr<Event> event) noexcept;
 // Removes what the endpoint was not told yet. The caller lets it end outside of all locks.
 [[nodiscard]] std::vector<std::unique_ptr<Event>> forget_events(Endpoint& endpoint);
 [[nodiscard]] std::vector<std::unique_ptr<Event>> forget_events(Group& group);
-// Moves the endpoint, and what it was not told yet, to another channel.
+// Moves the endpoint, what it was not told yet, and who asks it with what they were not told, to another channel.
 void migrate(Endpoint& endpoint, Channel& to);
 
 }  // namespace cairn::rdmacm

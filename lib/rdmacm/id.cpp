@@ -31,7 +31,7 @@ namespace {
 
 Id* adopt(OwnedEndpoint asked, const Id& listener) {
     Id* const id = std::make_unique<Id>(std::move(asked)).release();
-    id->channel = listener.channel;
+    id->channel = id->endpoint->channel;
     id->context = listener.context;
     return id;
 }

@@ -89,5 +89,23 @@ TEST_F(RdmacmRequestsTest, ARequestBeyondTheBacklogIsTakenLater) {
     }
 }
 
+TEST_F(RdmacmRequestsTest, AListenerThatMovesTakesItsRequestsAlong) {
+    const IdPtr server = serve(RDMA_PS_TCP, 2);
+    IdPtr client = ask(server);
+    await_request();
+    client.reset();
+    await_what_was_sent();
+    const ChannelPtr other(rdma_create_event_channel());
+    ASSERT_EQ(rdma_migrate_id(server.get(), other.get()), 0);
+    EXPECT_EQ(take_request(), nullptr);
+    {
+        const Told told(other.get());
+        ASSERT_EQ(told->event, RDMA_CM_EVENT_CONNECT_REQUEST) << rdma_event_str(told->event);
+        EXPECT_EQ(told->id->channel, other.get());
+        EXPECT_EQ(rdma_destroy_id(told->id), 0);
+    }
+    EXPECT_EQ(take_request(), nullptr);
+}
+
 }  // namespace
 }  // namespace rdmacm_test

@@ -78,5 +78,28 @@ TEST_F(RdmacmEventTest, AListenerHasRoomForAsManyRequestsAsItWants) {
     EXPECT_EQ(listener_.events.waiting, 0U);
 }
 
+// What is told of a request that the program has not taken comes behind it.
+TEST_F(RdmacmEventTest, WhatIsToldOfARequestGoesWhereItsListenerGoes) {
+    Endpoint& asked = ask();
+    tell(std::make_unique<Event>(asked, RDMA_CM_EVENT_REJECTED, 0));
+    tell(std::make_unique<Event>(other_, RDMA_CM_EVENT_ADDR_RESOLVED, 0));
+    migrate(listener_, there_);
+    EXPECT_EQ(asked.channel, &there_);
+    ASSERT_EQ(there_.waiting.size(), 2U);
+    EXPECT_EQ(there_.waiting.front()->to, &listener_);
+    EXPECT_EQ(there_.waiting.back()->to, &asked);
+    ASSERT_EQ(here_.waiting.size(), 1U);
+    EXPECT_EQ(here_.waiting.front()->to, &other_);
+    EXPECT_EQ(forget_events(asked).size(), 1U);
+    EXPECT_EQ(forget_events(other_).size(), 1U);
+}
+
+// It was made before its listener moved, and is told now.
+TEST_F(RdmacmEventTest, ARequestIsToldWhereItsListenerIs) {
+    migrate(listener_, there_);
+    EXPECT_EQ(ask().channel, &there_);
+    EXPECT_EQ(there_.waiting.size(), 1U);
+}
+
 }  // namespace
 }  // namespace cairn::rdmacm
