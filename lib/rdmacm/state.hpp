@@ -90,7 +90,9 @@ struct Outcome {
     friend bool operator==(const Outcome&, const Outcome&) noexcept = default;
 };
 
-// News that do not fit a state change nothing: the manager tells some of them to both ends of a race.
+// News that do not fit a state change nothing: the manager tells some of them to both ends of a race. The end of a
+// request that the program has not accepted is told by accept() alone, as the kernel does it: programs may have nothing
+// of their own behind such an id.
 // mutants: rdmacm-judge-news
 [[nodiscard]] constexpr Outcome judge_news(State state, News news) noexcept {
     struct Row {
@@ -105,8 +107,8 @@ struct Outcome {
         Row{State::Connecting, News::Unreachable, {State::Failed, Told::Unreachable}},
         Row{State::Replied, News::Rejected, {State::Failed, Told::Rejected}},
         Row{State::Replied, News::Unreachable, {State::Failed, Told::Unreachable}},
-        Row{State::Asked, News::Rejected, {State::Failed, Told::Rejected}},
-        Row{State::Asked, News::Unreachable, {State::Failed, Told::Unreachable}},
+        Row{State::Asked, News::Rejected, {State::Failed, Told::Nothing}},
+        Row{State::Asked, News::Unreachable, {State::Failed, Told::Nothing}},
         Row{State::Accepted, News::Established, {State::Connected, Told::Established}},
         Row{State::Accepted, News::Rejected, {State::Failed, Told::Rejected}},
         Row{State::Accepted, News::Unreachable, {State::Failed, Told::Unreachable}},

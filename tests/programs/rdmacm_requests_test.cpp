@@ -89,6 +89,26 @@ TEST_F(RdmacmRequestsTest, ARequestBeyondTheBacklogIsTakenLater) {
     }
 }
 
+// The kernel tells nothing of an id that the program has not accepted.
+TEST_F(RdmacmRequestsTest, TheEndOfARequestIsToldByAccept) {
+    for (const bool is_taken : {false, true}) {
+        const IdPtr server = serve(RDMA_PS_TCP, 1);
+        IdPtr client = ask(server);
+        await_request();
+        IdPtr asked = is_taken ? take_request() : nullptr;
+        client.reset();
+        await_what_was_sent();
+        if (!is_taken) {
+            asked = take_request();
+        }
+        EXPECT_EQ(take_request(), nullptr);
+        make_qp(asked.get());
+        EXPECT_FAILS(rdma_accept(asked.get(), nullptr), EINVAL);
+        EXPECT_FAILS(rdma_reject(asked.get(), nullptr, 0), EINVAL);
+        EXPECT_EQ(take_request(), nullptr);
+    }
+}
+
 TEST_F(RdmacmRequestsTest, AListenerThatMovesTakesItsRequestsAlong) {
     const IdPtr server = serve(RDMA_PS_TCP, 2);
     IdPtr client = ask(server);
