@@ -98,7 +98,7 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
         if (refused == 0) {
             return 0;
         }
-        release_port(claim.space, claim.port, claim.address);
+        release_port(claim);
         if (refused != EADDRINUSE) {
             return refused;
         }
@@ -159,10 +159,9 @@ int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {
         }
     }
     PortClaim claim{endpoint.space, local.address, local.port, endpoint.options.shares_port};
-    endpoint.serves = purpose == Purpose::Serve && device != nullptr;
-    const int refused = endpoint.serves ? claim_with_service(endpoint, *device, claim) : claim_alone(claim);
+    claim.serves = purpose == Purpose::Serve && device != nullptr;
+    const int refused = claim.serves ? claim_with_service(endpoint, *device, claim) : claim_alone(claim);
     if (refused != 0) {
-        endpoint.serves = false;
         return refused == EADDRINUSE && local.port == 0 ? EADDRNOTAVAIL : refused;
     }
     endpoint.claimed = claim;

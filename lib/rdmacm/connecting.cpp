@@ -38,7 +38,7 @@ constexpr std::uint8_t kMostRetries = 7;
 // Listens where the endpoint is bound. A port that is shared is its program's alone from now on, if no other has it.
 // mutants: rdmacm-listen-where-bound
 [[nodiscard]] int listen_where_bound(Held& held, Endpoint& endpoint, std::uint32_t backlog) {
-    if (endpoint.serves && endpoint.claimed.shares) {
+    if (endpoint.claimed.serves && endpoint.claimed.shares) {
         const auto claim_alone = [&endpoint] {
             return claim_service(*endpoint.device, service_of(endpoint, endpoint.local.port), false);
         };
@@ -307,8 +307,7 @@ void end(Endpoint& endpoint) noexcept {
             exchange.settle();
         }
         if (endpoint.claimed.port != 0) {
-            const bool was_last = release_port(endpoint.claimed.space, endpoint.claimed.port, endpoint.claimed.address);
-            if (was_last && endpoint.serves) {
+            if (release_port(endpoint.claimed)) {
                 release_service(*endpoint.device, service_of(endpoint, endpoint.claimed.port));
             }
             endpoint.claimed.port = 0;

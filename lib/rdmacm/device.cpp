@@ -164,13 +164,13 @@ bool change_port(const PortClaim& to) {
     return all.ports.change(to);
 }
 
-bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
+bool release_port(const PortClaim& held) noexcept {
     Process* const all = OfThisProcess::find();
     if (all == nullptr) {
         return false;
     }
     const std::lock_guard hold(all->of_ports);
-    return all->ports.release(space, port, address);
+    return all->ports.release(held);
 }
 
 // mutants: rdmacm-claim-service

@@ -43,7 +43,7 @@ struct Device {
 // The ports of this process, as PortTable.
 [[nodiscard]] std::uint16_t claim_port(const PortClaim& wanted);
 [[nodiscard]] bool change_port(const PortClaim& to);
-bool release_port(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
+bool release_port(const PortClaim& held) noexcept;
 // The services of all programs of the device's address. Returns an errno value: EADDRINUSE if another program has it,
 // ETIMEDOUT if the broker does not answer, nor another one that follows it in time. Waits; the adapter's lock is not
 // held.

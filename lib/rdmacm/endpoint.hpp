@@ -54,7 +54,6 @@ struct Endpoint {
     End remote{};
     Device* device = nullptr;  // nullptr: any
     PortClaim claimed{};       // port 0: none
-    bool serves = false;       // it claimed its service, too
     Options options{};
     std::optional<cm::ConnectionId> connection{};
     std::optional<cm::DatagramId> question{};      // ours, or that of a peer

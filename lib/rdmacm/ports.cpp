@@ -30,7 +30,7 @@ std::uint16_t PortTable::claim(const PortClaim& wanted, std::uint32_t chance) {
             tried.port = static_cast<std::uint16_t>(kFirst + (chance + i) % kPorts);
         }
         if (is_free(tried)) {
-            holders_[{tried.space, tried.port}].push_back({tried.address, tried.shares});
+            holders_[{tried.space, tried.port}].push_back(tried);
             return tried.port;
         }
     }
@@ -55,23 +55,26 @@ bool PortTable::change(const PortClaim& to) noexcept {
     return true;
 }
 
-bool PortTable::release(int space, std::uint16_t port, const net::IpAddress& address) noexcept {
-    const auto held = holders_.find({space, port});
-    if (held == holders_.end()) {
+// mutants: rdmacm-ports-release
+bool PortTable::release(const PortClaim& held) noexcept {
+    const auto all = holders_.find({held.space, held.port});
+    if (all == holders_.end()) {
         return false;
     }
-    std::vector<Holder>& holders = held->second;
-    const auto found = std::find_if(holders.begin(), holders.end(),
-                                    [&address](const Holder& each) { return each.address == address; });
+    std::vector<Holder>& holders = all->second;
+    const auto is_alike = [&held](const Holder& each) {
+        return each.address == held.address && each.serves == held.serves;
+    };
+    const auto found = std::find_if(holders.begin(), holders.end(), is_alike);
     if (found == holders.end()) {
         return false;
     }
     holders.erase(found);
-    if (!holders.empty()) {
-        return false;
+    const bool was_last = held.serves && std::none_of(holders.begin(), holders.end(), is_alike);
+    if (holders.empty()) {
+        holders_.erase(all);
     }
-    holders_.erase(held);
-    return true;
+    return was_last;
 }
 
 }  // namespace cairn::rdmacm

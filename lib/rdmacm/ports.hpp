@@ -15,6 +15,7 @@ struct PortClaim {
     net::IpAddress address{};
     std::uint16_t port = 0;  // 0: any that is free
     bool shares = false;     // with others that share, too (RDMA_OPTION_ID_REUSEADDR)
+    bool serves = false;     // the broker of the address has given it to the program
 };
 
 // Pure: no I/O, no chance of its own.
@@ -29,15 +30,12 @@ public:
     // Who holds a port so shares it from now on, or does not. Returns false, and changes nothing, if others have it,
     // too, and it is not to be shared.
     [[nodiscard]] bool change(const PortClaim& to) noexcept;
-    // Gives back a port that was claimed so. A child of fork() has none of its parent's. Returns true if it was held,
-    // and nobody shares it any more.
-    bool release(int space, std::uint16_t port, const net::IpAddress& address) noexcept;
+    // Gives back a port that was claimed so. A child of fork() has none of its parent's. Returns true if the broker of
+    // the address is to have it back: it was held and serves, and nobody else does at this address.
+    bool release(const PortClaim& held) noexcept;
 
 private:
-    struct Holder {
-        net::IpAddress address{};
-        bool shares = false;
-    };
+    using Holder = PortClaim;
     [[nodiscard]] static bool meet(const Holder& holder, const PortClaim& wanted) noexcept;
     [[nodiscard]] bool is_free(const PortClaim& wanted) const noexcept;
 

@@ -84,6 +84,25 @@ TEST_F(RdmacmApiTest, WhoListensToASharedPortHasItAlone) {
     EXPECT_EQ(listens, 0);
 }
 
+TEST_F(RdmacmApiTest, DISABLED_PeerThatBinds) {
+    const IdPtr id = make();
+    Address free(std::getenv("RDMACM_TEST_TO"), std::atoi(std::getenv("RDMACM_TEST_PORT")));
+    ASSERT_EQ(rdma_bind_addr(id.get(), free.get()), 0);
+    EXPECT_EQ(rdma_listen(id.get(), 8), 0);
+}
+
+TEST_F(RdmacmApiTest, APortIsFreeAtTheAddressWhereItWasGivenBack) {
+    IdPtr ends = listener(kLeft);
+    const IdPtr stays = make();
+    Address same(kRight, port_of(ends));
+    ASSERT_EQ(rdma_bind_addr(stays.get(), same.get()), 0);
+    ends.reset();
+    const pid_t peer = start_peer("PeerThatBinds", "left=" + kLeft, kLeft, port_of(stays));
+    int status = 1;
+    ASSERT_EQ(waitpid(peer, &status, 0), peer);
+    EXPECT_EQ(status, 0);
+}
+
 TEST_F(RdmacmApiTest, APortThatIsListenedToIsNotShared) {
     const IdPtr first = make();
     share_port(first);

@@ -54,13 +54,29 @@ TEST(RdmacmPortsTest, WhatIsGivenBackIsFree) {
     PortTable ports;
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
-    ports.release(kTcp, 5, kOne);
+    ports.release({kTcp, kOne, 5});
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
-    ports.release(kTcp, 5, kOne);
+    ports.release({kTcp, kOne, 5});
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 5);
-    ports.release(kTcp, 5, kTwo);  // nobody's
-    ports.release(kTcp, 6, kOne);
+    ports.release({kTcp, kTwo, 5});  // nobody's
+    ports.release({kTcp, kOne, 6});
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
+}
+
+TEST(RdmacmPortsTest, TheLastThatServesAtAnAddressIsKnown) {
+    PortTable ports;
+    const PortClaim serves{kTcp, kOne, 5, true, true};
+    const PortClaim serves_elsewhere{kTcp, kTwo, 5, true, true};
+    const PortClaim asks{kTcp, kOne, 5, true, false};
+    for (const PortClaim& each : {asks, serves, serves, serves_elsewhere}) {
+        EXPECT_EQ(ports.claim(each, 0), 5);
+    }
+    EXPECT_FALSE(ports.release(serves));
+    EXPECT_TRUE(ports.release(serves));
+    EXPECT_FALSE(ports.release(serves));  // it is not there
+    EXPECT_TRUE(ports.release(serves_elsewhere));
+    EXPECT_FALSE(ports.release(asks));
+    EXPECT_EQ(ports.claim({kTcp, kAny, 5, false}, 0), 5);
 }
 
 TEST(RdmacmPortsTest, AFreePortIsGivenUntilAllAreTaken) {
