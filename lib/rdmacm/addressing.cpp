@@ -58,13 +58,18 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
     constexpr std::uint8_t kLargestTimeout = 31;
     const bool unbound = endpoint.state == State::Idle || endpoint.state == State::Bound;
     std::uint8_t byte = 0;
+    bool flag = false;
     switch (name) {
         case RDMA_OPTION_ID_TOS:
             return read_byte(value, endpoint.options.traffic_class);
         case RDMA_OPTION_ID_REUSEADDR:
             return unbound ? read_flag(value, endpoint.options.shares_port) : EINVAL;
         case RDMA_OPTION_ID_AFONLY:
-            return unbound ? read_flag(value, endpoint.options.v6_only) : EINVAL;
+            if (!unbound || read_flag(value, flag) != 0) {
+                return EINVAL;
+            }
+            endpoint.options.own_family = flag;
+            return 0;
         case RDMA_OPTION_ID_ACK_TIMEOUT:
             if (read_byte(value, byte) != 0 || byte > kLargestTimeout || endpoint.is_datagrams()) {
                 return EINVAL;
@@ -107,6 +112,10 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
 }
 
 }  // namespace
+
+bool is_of_own_family(const Endpoint& endpoint, const End& local) noexcept {
+    return endpoint.options.own_family.value_or(local.address.is_v4());
+}
 
 ibv_ah_attr way_between(const net::IpAddress& local, const net::IpAddress& remote) noexcept {
     constexpr std::uint8_t kHopLimit = 64;
@@ -160,6 +169,7 @@ int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {
     }
     PortClaim claim{endpoint.space, local.address, local.port, endpoint.options.shares_port};
     claim.serves = purpose == Purpose::Serve && device != nullptr;
+    claim.own_family = is_of_own_family(endpoint, local);
     const int refused = claim.serves ? claim_with_service(endpoint, *device, claim) : claim_alone(claim);
     if (refused != 0) {
         return refused == EADDRINUSE && local.port == 0 ? EADDRNOTAVAIL : refused;

@@ -49,15 +49,22 @@ constexpr std::uint8_t kMostRetries = 7;
     return endpoint.device->exchange->listen(endpoint, backlog);
 }
 
+// The device may have another listener of the port, if the endpoint listens to one family only.
+// mutants: rdmacm-unlisten-on
 void unlisten_on(Device& device, Endpoint& endpoint) {
-    release_service(device, service_of(endpoint, endpoint.local.port));
-    const std::lock_guard hold(device.adapter().lock());
-    device.exchange->unlisten(endpoint);
+    bool listened = false;
+    {
+        const std::lock_guard hold(device.adapter().lock());
+        listened = device.exchange->unlisten(endpoint);
+    }
+    if (listened) {
+        release_service(device, service_of(endpoint, endpoint.local.port));
+    }
 }
 
 // Listens at the devices of the endpoint's family, of which there may be none. Needs `calls`. Returns an errno value.
 [[nodiscard]] int listen_everywhere(Endpoint& endpoint, std::uint32_t backlog) {
-    const bool v4 = !endpoint.local.is_v6 || !endpoint.options.v6_only;
+    const bool v4 = !endpoint.local.is_v6 || !is_of_own_family(endpoint, endpoint.local);
     const bool v6 = endpoint.local.is_v6;
     std::vector<Device*> taken;
     const std::vector<Device*> all = open_all();
@@ -302,7 +309,7 @@ void end(Endpoint& endpoint) noexcept {
         const Held held(endpoint);
         if (endpoint.device != nullptr) {
             Exchange& exchange = *endpoint.device->exchange;
-            exchange.unlisten(endpoint);
+            static_cast<void>(exchange.unlisten(endpoint));
             exchange.abandon(endpoint);
             exchange.settle();
         }

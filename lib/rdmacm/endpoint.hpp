@@ -21,7 +21,7 @@ namespace cairn::rdmacm {
 struct Options {
     std::uint8_t traffic_class = 0;
     bool shares_port = false;
-    bool v6_only = false;
+    std::optional<bool> own_family{};  // see is_of_own_family()
     std::optional<std::uint8_t> ack_timeout{};
 };
 
@@ -143,6 +143,9 @@ void end(Endpoint& endpoint) noexcept;
 [[nodiscard]] ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexcept;
 // The path to the peer. The endpoint has a device.
 [[nodiscard]] ibv_sa_path_rec path_of(const Endpoint& endpoint) noexcept;
+// True if an unspecified `local` means the addresses of its family alone: those of IPv4 do unless the program says
+// otherwise.
+[[nodiscard]] bool is_of_own_family(const Endpoint& endpoint, const End& local) noexcept;
 // True if a peer was named, and if there is a route to it.
 [[nodiscard]] bool has_peer(const Endpoint& endpoint) noexcept;
 [[nodiscard]] bool has_route(const Endpoint& endpoint) noexcept;

@@ -29,7 +29,8 @@ public:
 
     // Returns an errno value.
     [[nodiscard]] int listen(Endpoint& endpoint, std::uint32_t backlog);
-    void unlisten(Endpoint& endpoint);
+    // Returns false if it does not listen here.
+    [[nodiscard]] bool unlisten(Endpoint& endpoint);
     // They name the endpoint by the connection or question that is made.
     [[nodiscard]] int connect(Endpoint& endpoint, const cm::ConnectRequest& request);
     [[nodiscard]] int ask(Endpoint& endpoint, const cm::ResolveRequest& request);

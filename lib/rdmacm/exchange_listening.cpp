@@ -73,11 +73,11 @@ int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
 }
 
 // The next listener of the port may be one of the other port space.
-void Exchange::unlisten(Endpoint& endpoint) {
+bool Exchange::unlisten(Endpoint& endpoint) {
     const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
     const auto found = listeners_.find(service);
     if (found == listeners_.end() || found->second != &endpoint) {
-        return;
+        return false;
     }
     listeners_.erase(found);
     linger_.begin(service, now());
@@ -86,6 +86,7 @@ void Exchange::unlisten(Endpoint& endpoint) {
         linger_.begin(other, now());
     }
     tenancy_.wake_at(linger_.next_deadline());
+    return true;
 }
 
 bool Exchange::take(const Service& service, std::uint32_t backlog) {

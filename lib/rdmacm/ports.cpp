@@ -6,6 +6,9 @@ namespace cairn::rdmacm {
 
 // mutants: rdmacm-ports-meet
 bool PortTable::meet(const Holder& holder, const PortClaim& wanted) noexcept {
+    if (holder.own_family && wanted.own_family && holder.address.is_v4() != wanted.address.is_v4()) {
+        return false;
+    }
     return holder.address == wanted.address || holder.address.is_unspecified() || wanted.address.is_unspecified();
 }
 

@@ -16,6 +16,9 @@ struct PortClaim {
     std::uint16_t port = 0;  // 0: any that is free
     bool shares = false;     // with others that share, too (RDMA_OPTION_ID_REUSEADDR)
     bool serves = false;     // the broker of the address has given it to the program
+    // Any address means those of its own family, and leaves the other one's to who does so, too
+    // (RDMA_OPTION_ID_AFONLY).
+    bool own_family = false;
 };
 
 // Pure: no I/O, no chance of its own.

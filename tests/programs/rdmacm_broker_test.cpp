@@ -121,5 +121,58 @@ TEST_F(RdmacmApiTest, APortThatIsListenedToIsNotShared) {
     EXPECT_FAILS(rdma_bind_addr(late.get(), same.get()), EADDRINUSE);
 }
 
+[[nodiscard]] sockaddr_in6 any_v6(int port) {
+    sockaddr_in6 any{};
+    any.sin6_family = AF_INET6;
+    any.sin6_port = htons(static_cast<std::uint16_t>(port));
+    return any;
+}
+
+// Binds to any address of IPv6. Returns 0, or errno.
+int bind_v6(const IdPtr& id, int port, int own_family) {
+    sockaddr_in6 any = any_v6(port);
+    EXPECT_EQ(rdma_set_option(id.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &own_family, sizeof(own_family)), 0);
+    return rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&any)) == 0 ? 0 : errno;
+}
+
+// An id of IPv4 is of its own family unless it says otherwise, as under a kernel.
+TEST_F(RdmacmApiTest, AnyAddressMeansThoseOfItsFamilyAlone) {
+    const IdPtr of_v4 = make();
+    Address any("0.0.0.0", 0);
+    ASSERT_EQ(rdma_bind_addr(of_v4.get(), any.get()), 0);
+    const int port = port_of(of_v4);
+    EXPECT_EQ(bind_v6(make(), port, 0), EADDRINUSE);
+    IdPtr of_v6 = make();
+    ASSERT_EQ(bind_v6(of_v6, port, 1), 0);
+    EXPECT_EQ(bind_v6(make(), port, 1), EADDRINUSE);
+    const IdPtr of_both = make();
+    int flag = 0;
+    ASSERT_EQ(rdma_set_option(of_both.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &flag, sizeof(flag)), 0);
+    Address other("0.0.0.0", 0);
+    ASSERT_EQ(rdma_bind_addr(of_both.get(), other.get()), 0);
+    EXPECT_EQ(bind_v6(make(), port_of(of_both), 1), EADDRINUSE);
+
+    // The end of one leaves the other its port, and its place at the broker.
+    ASSERT_EQ(rdma_listen(of_v4.get(), 8), 0);
+    ASSERT_EQ(rdma_listen(of_v6.get(), 8), 0);
+    of_v6.reset();
+    const IdPtr client = resolved(kRight, port);
+    rdma_conn_param wanted{};
+    ASSERT_EQ(rdma_connect(client.get(), &wanted), 0);
+    const IdPtr asked = request(of_v4);
+    ASSERT_EQ(rdma_reject(asked.get(), nullptr, 0), 0);
+    expect(RDMA_CM_EVENT_REJECTED, 28);
+    const pid_t peer = start_peer("PeerThatIsRefused", "left=" + kLeft, kLeft, port);
+    int status = 1;
+    ASSERT_EQ(waitpid(peer, &status, 0), peer);
+    EXPECT_EQ(status, 0);
+}
+
+TEST_F(RdmacmApiTest, DISABLED_PeerThatIsRefused) {
+    const IdPtr id = make();
+    Address taken(std::getenv("RDMACM_TEST_TO"), std::atoi(std::getenv("RDMACM_TEST_PORT")));
+    EXPECT_FAILS(rdma_bind_addr(id.get(), taken.get()), EADDRINUSE);
+}
+
 }  // namespace
 }  // namespace rdmacm_test

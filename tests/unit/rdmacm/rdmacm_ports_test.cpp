@@ -28,6 +28,23 @@ TEST(RdmacmPortsTest, AnyAddressMeetsEachAddress) {
     EXPECT_EQ(ports.claim({kTcp, kTwo, 6, false}, 0), 0);
 }
 
+TEST(RdmacmPortsTest, AnyAddressOfOneFamilyLeavesThePortToTheOther) {
+    const net::IpAddress any_v6;
+    const auto alone = [](const net::IpAddress& address, std::uint16_t port) {
+        return PortClaim{kTcp, address, port, false, false, true};
+    };
+    PortTable ports;
+    EXPECT_EQ(ports.claim(alone(kAny, 5), 0), 5);
+    EXPECT_EQ(ports.claim({kTcp, any_v6, 5}, 0), 0);  // those of IPv4 as well
+    EXPECT_EQ(ports.claim(alone(any_v6, 5), 0), 5);
+    EXPECT_EQ(ports.claim(alone(any_v6, 5), 0), 0);
+    EXPECT_EQ(ports.claim(alone(kOne, 5), 0), 0);
+    EXPECT_EQ(ports.claim(alone(kOne, 6), 0), 6);
+    EXPECT_EQ(ports.claim(alone(any_v6, 6), 0), 6);
+    EXPECT_EQ(ports.claim({kTcp, kAny, 7}, 0), 7);
+    EXPECT_EQ(ports.claim(alone(any_v6, 7), 0), 0);
+}
+
 TEST(RdmacmPortsTest, OnlyThoseThatAllShareMayShare) {
     PortTable ports;
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
