@@ -159,12 +159,12 @@ ibv_sa_path_rec path_of(const Endpoint& endpoint) noexcept {
 int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {
     Device* device = nullptr;
     if (!local.address.is_unspecified()) {
-        if (!is_local(local)) {
-            return EADDRNOTAVAIL;
+        if (const int refused = check_local(local); refused != 0) {
+            return refused;
         }
         device = device_at(local.address);
         if (device == nullptr) {
-            return ENODEV;
+            return errno;
         }
     }
     PortClaim claim{endpoint.space, local.address, local.port, endpoint.options.shares_port};

@@ -98,13 +98,17 @@ std::optional<net::IpAddress> source_of_route(const End& to, int& reason) noexce
     return source ? std::optional(source->address) : std::nullopt;
 }
 
-bool is_local(const End& end) noexcept {
-    const OwnedFd probe = open_probe(end.is_v6);
+// mutants: rdmacm-check-local
+int check_local(const End& end) noexcept {
     End any_port = end;
     any_port.port = 0;
     sockaddr_storage address{};
     const socklen_t bytes = write_end(any_port, address);
-    return probe.is_open() && ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
+    const OwnedFd probe = open_probe(end.is_v6);
+    if (!probe.is_open()) {
+        return errno;
+    }
+    return ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0 ? 0 : EADDRNOTAVAIL;
 }
 
 // mutants: rdmacm-choose-source

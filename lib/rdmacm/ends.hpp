@@ -30,8 +30,8 @@ socklen_t write_end(const End& end, sockaddr_storage& out) noexcept;
 
 // Returns the local address of the route to `to`. Writes an errno value to `reason` if there is no route.
 [[nodiscard]] std::optional<net::IpAddress> source_of_route(const End& to, int& reason) noexcept;
-// True if the address is one of this machine's.
-[[nodiscard]] bool is_local(const End& end) noexcept;
+// Returns 0 if the address is one of this machine's; else an errno value: EADDRNOTAVAIL, or why it cannot be found out.
+[[nodiscard]] int check_local(const End& end) noexcept;
 
 // Returns which of the devices' addresses reaches `to`: the route's own source, else `to` itself, else the first of its
 // family that is loopback if `to` is. nullopt: none of them.

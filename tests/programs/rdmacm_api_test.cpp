@@ -1,4 +1,6 @@
 // rdma_cm as programs call it: what is refused, and ids without a connection.
+#include <sys/resource.h>
+
 #include "tests/programs/rdmacm_api.hpp"
 
 namespace rdmacm_test {
@@ -31,6 +33,37 @@ TEST_F(RdmacmApiTest, AddressesThatNoDeviceHasAreRefused) {
     EXPECT_FAILS(rdma_bind_addr(id.get(), no_device.get()), ENODEV);
     EXPECT_FAILS(rdma_bind_addr(id.get(), &of_no_family), EINVAL);
     EXPECT_EQ(id->verbs, nullptr);
+}
+
+// No descriptor is left in its scope.
+class NoDescriptors {
+public:
+    NoDescriptors() {
+        EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+        const int free = dup(STDIN_FILENO);
+        EXPECT_EQ(close(free), 0);
+        const rlimit none{static_cast<rlim_t>(free), before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    }
+    NoDescriptors(const NoDescriptors&) = delete;
+    NoDescriptors& operator=(const NoDescriptors&) = delete;
+    ~NoDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+private:
+    rlimit before_{};
+};
+
+TEST_F(RdmacmApiTest, ALackOfDescriptorsIsToldAsSuch) {
+    const IdPtr first = listener(kLeft);
+    const IdPtr second = make();
+    Address same(kLeft, 0);
+    Address remote(kRight, port_of(first));
+    {
+        const NoDescriptors left;
+        EXPECT_FAILS(rdma_bind_addr(second.get(), same.get()), EMFILE);
+        EXPECT_FAILS(rdma_resolve_addr(second.get(), same.get(), remote.get(), 1000), EMFILE);
+    }
+    EXPECT_EQ(rdma_bind_addr(second.get(), same.get()), 0);
 }
 
 TEST_F(RdmacmApiTest, APortIsTakenOnce) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <cerrno>
 #include <vector>
 
 #include "lib/rdmacm/ends.hpp"
@@ -43,8 +44,8 @@ TEST(RdmacmEndsTest, TheRouteOfALoopbackAddressStartsThere) {
     const auto source = source_of_route({ip("127.0.0.1"), 0, false, 0}, reason);
     ASSERT_TRUE(source) << reason;
     EXPECT_EQ(*source, ip("127.0.0.1"));
-    EXPECT_TRUE(is_local({ip("127.0.0.9"), 0, false, 0}));
-    EXPECT_FALSE(is_local({ip("192.0.2.1"), 0, false, 0}));  // of documentation (RFC 5737)
+    EXPECT_EQ(check_local({ip("127.0.0.9"), 0, false, 0}), 0);
+    EXPECT_EQ(check_local({ip("192.0.2.1"), 0, false, 0}), EADDRNOTAVAIL);  // of documentation (RFC 5737)
 }
 
 TEST(RdmacmEndsTest, TheSourceOfTheRouteGoesFirst) {
