@@ -23,12 +23,12 @@ std::uint32_t umask_of_process() {
 }
 
 std::string socket_of(const ClientOptions& options) {
-    const char* const named = std::getenv("CAIRN_FS_SOCKET");
+    const char* const named = secure_getenv("CAIRN_FS_SOCKET");
     return !options.socket.empty() ? options.socket : named != nullptr && *named != 0 ? named : kDefaultSocket;
 }
 
 bool is_relaxed(const ClientOptions& options) {
-    const char* const said = std::getenv("CAIRN_FS_RELAXED");
+    const char* const said = secure_getenv("CAIRN_FS_RELAXED");
     return options.relaxed ? *options.relaxed : said != nullptr && std::string_view(said) == "1";
 }
 

@@ -72,14 +72,15 @@ namespace {
 
 // Returns an empty word if the variable is not set.
 std::string_view variable(const char* name) noexcept {
-    const char* const value = std::getenv(name);
+    const char* const value = secure_getenv(name);
     return value == nullptr ? std::string_view() : value;
 }
 
 }  // namespace
 
+// mutants: ibverbs-read-environment
 Result<Environment> read_environment() {
-    const char* const wanted = std::getenv("CAIRN_DEVICES");
+    const char* const wanted = secure_getenv("CAIRN_DEVICES");
     Result<std::vector<DeviceConfig>> devices =
         wanted == nullptr ? devices_of(port::local_addresses()) : parse_devices(wanted);
     if (!devices.ok()) {

@@ -23,7 +23,8 @@ struct DeviceConfig {
 // interfaces that are up; 127.0.0.1 if there is none.
 [[nodiscard]] std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresses);
 
-// What the variables of the environment say, for all devices alike but for the first.
+// What the variables of the environment say, for all devices alike but for the first. A set-uid program, which has
+// other rights than who starts it, believes none of them.
 struct Environment {
     std::vector<DeviceConfig> devices;  // CAIRN_DEVICES, else the addresses of this machine
     std::string pcap;                   // CAIRN_PCAP: a file; empty: none

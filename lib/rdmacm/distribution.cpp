@@ -190,7 +190,7 @@ std::vector<std::string> distribution_files(const char* named, const std::vector
 Distribution::Distribution() noexcept {
     std::string why = "no other librdmacm.so.1 is installed";
     try {
-        for (const std::string& file : distribution_files(std::getenv("CAIRN_RDMACM"), loader_folders())) {
+        for (const std::string& file : distribution_files(secure_getenv("CAIRN_RDMACM"), loader_folders())) {
             handle_ = load(file, why);
             if (handle_ != nullptr) {
                 return;

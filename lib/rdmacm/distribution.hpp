@@ -25,7 +25,7 @@ private:
 };
 
 // Returns the files that may be the library, in the order in which they are tried: CAIRN_RDMACM, if it is set
-// (`named`), alone; else a file in each of the folders.
+// (`named`), alone; else a file in each of the folders. A set-uid program does not believe the variable.
 [[nodiscard]] std::vector<std::string> distribution_files(const char* named, const std::vector<std::string>& folders);
 
 }  // namespace cairn::rdmacm

@@ -25,6 +25,7 @@ HEADER_LINES, SOURCE_LINES, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 70, 120
 UNFINISHED = re.compile(r'\b(' + '|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')) + r')\b')
 MACHINE_PATH = re.compile(r'(?<![\w.})])/(home|root|work|Users)/\w')
 MUTANT_MARK = re.compile(r'^( *)(//|#) mutants: (.*)\n', re.M)  # of scripts/mutants; counts in no size
+LIBRARIES = ('lib/', 'fs/client/', 'apps/run/shim/')  # of programs that are not ours
 IN_DATAPATH = (
     (r'\bnew\b', 'allocates'), (r'\b(m|c|re)alloc\b', 'allocates'), (r'\bmake_(unique|shared)\b', 'allocates'),
     (r'\bstd::vector<[^>]*>\s+\w+[;({]', 'allocates'), (r'\bstd::(w?string|function)\b', 'allocates'),
@@ -200,6 +201,8 @@ def check_tokens(path, text, _):
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         if path.endswith('.hpp') and re.match(r'\s*using namespace', line):
             yield number, 'using namespace in a header'
+        if path.startswith(LIBRARIES) and re.search(r'(?<!secure_)\bgetenv\b', line):
+            yield number, 'a set-uid program would believe who starts it: secure_getenv()'
         if re.search(r'\batomic_thread_fence\b', line):
             yield number, 'TSan refuses atomic_thread_fence: order by the atomics, or __sync_synchronize()'
         for word, does in IN_DATAPATH if path.endswith('_datapath.cpp') else ():

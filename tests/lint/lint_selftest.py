@@ -72,6 +72,7 @@ BAD = [
     ('tokens', 'lib/net/x.hpp', '// What it is.\nint a;\n', '#pragma once'),
     ('tokens', 'lib/net/x.hpp', HEADER + 'using namespace std;\n', 'using namespace'),
     ('tokens', 'lib/net/x.cpp', SOURCE + 'std::atomic_thread_fence(std::memory_order_release);\n', 'TSan refuses'),
+    ('tokens', 'lib/net/x.cpp', SOURCE + 'auto a = std::getenv("A");\n', 'secure_getenv'),
     *(('tokens', 'lib/net/x_datapath.cpp', SOURCE + code, 'in a datapath file') for code in (
         'auto* a = new int;\n', 'void* a = std::malloc(1);\n', 'auto a = std::make_unique<int>(1);\n',
         'std::vector<int> a(5);\n', 'std::string text;\n', 'std::function<void()> call;\n', 'throw 1;\n',
@@ -103,6 +104,8 @@ GOOD = [
     ('sizes', 'lib/net/x.cpp', 'constexpr int kTable[] = {\n' + '    1,\n' * 100 + '};\n'),
     ('tokens', 'lib/net/x.hpp', HEADER + '#include "lib/base/types.hpp"\n'),
     ('tokens', 'lib/net/x.cpp', SOURCE + '__sync_synchronize();  // no atomic_thread_fence\n'),
+    ('tokens', 'lib/net/x.cpp', SOURCE + 'auto a = secure_getenv("A");\n'),
+    ('tokens', 'apps/run/x.cpp', SOURCE + 'auto a = std::getenv("A");\n'),
     ('tokens', 'lib/net/x.cpp', '#include "lib/net/x.hpp"\n'),
     ('tokens', 'README.md', 'x' * 200 + '\n'),
     ('tokens', 'lib/net/x_datapath.cpp', SOURCE + 'f("new", std::string_view{});  // a new one\nrenew(thrown);\n'),

@@ -36,7 +36,7 @@ bool is_ours(const char* path) noexcept {
 class At {
 public:
     explicit At(const char* path) noexcept : path_(path) {
-        const char* const root = is_ours(path) ? std::getenv("CAIRN_SHIM_ROOT") : nullptr;
+        const char* const root = is_ours(path) ? secure_getenv("CAIRN_SHIM_ROOT") : nullptr;
         if (root == nullptr) {
             return;
         }

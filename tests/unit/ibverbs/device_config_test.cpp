@@ -1,5 +1,13 @@
 // CAIRN_DEVICES, and the devices of a machine without it.
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 #include "lib/ibverbs/device_config.hpp"
 
@@ -31,6 +39,47 @@ TEST(DeviceConfigTest, AWrongEntryIsNamed) {
     }
     EXPECT_FALSE(parse_devices(",").ok());
     EXPECT_TRUE(parse_devices(std::string(31, 'x') + "=10.0.0.1").ok());
+}
+
+constexpr int kGainsNothing = 77;  // the file system has no set-uid programs, perhaps
+
+// A copy of this program runs it, for the test below.
+TEST(DeviceConfigTest, DISABLED_VariablesOfASetUidProgram) {
+    if (getauxval(AT_SECURE) == 0) {
+        std::exit(kGainsNothing);
+    }
+    const Environment read = read_environment().value();
+    EXPECT_EQ(read.pcap, "");
+    EXPECT_FALSE(read.spins);
+    EXPECT_TRUE(std::none_of(read.devices.begin(), read.devices.end(),
+                             [](const DeviceConfig& each) { return each.name == "wanted"; }));
+}
+
+TEST(DeviceConfigTest, ASetUidProgramDoesNotBelieveWhoStartsIt) {
+    constexpr uid_t kOther = 65534;
+    const std::string program = testing::TempDir() + "set_uid_program_" + std::to_string(getpid());
+    std::filesystem::copy_file("/proc/self/exe", program);
+    if (geteuid() != 0 || chown(program.c_str(), kOther, kOther) != 0 || chmod(program.c_str(), S_ISUID | 0755) != 0) {
+        std::filesystem::remove(program);
+        GTEST_SKIP() << "only root makes another's program";
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("CAIRN_DEVICES", "wanted=127.0.0.1", 1);
+        setenv("CAIRN_PCAP", "/tmp/wanted.pcap", 1);
+        setenv("CAIRN_POLL", "spin", 1);
+        execl(program.c_str(), program.c_str(), "--gtest_also_run_disabled_tests",
+              "--gtest_filter=*VariablesOfASetUidProgram", nullptr);
+        _exit(1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    std::filesystem::remove(program);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == kGainsNothing) {
+        GTEST_SKIP() << "the folder's set-uid programs gain nothing";
+    }
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(DeviceConfigTest, NamesAndAddressesComeOnce) {
