@@ -12,6 +12,7 @@
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/base/nowhere.hpp"
 #include "lib/ibverbs/adapter.hpp"
+#include "lib/ibverbs/memory_faults.hpp"
 
 namespace cairn::ibverbs {
 
@@ -67,6 +68,7 @@ void unlock_all() noexcept {
 void orphan_all() noexcept {
     All* const inherited = std::exchange(all_of_process, new (std::nothrow) All);
     has_all = false;
+    orphan_memory_faults();
     if (inherited == nullptr) {
         return;
     }

@@ -9,18 +9,21 @@
 #include <mutex>
 
 #include "lib/base/user_memory.hpp"
+#include "lib/ibverbs/lock.hpp"
 
 namespace cairn::ibverbs {
 
 namespace {
 
+// The program's handler, which ours stands before. It is whole at any moment, for faults of other threads and for
+// children of fork(): a change is written beside it.
 struct Caught {
     int signal;
-    struct sigaction programs {};  // its handler, which ours stands before
-    std::atomic<int> readable{0};  // `programs` is complete
+    std::array<struct sigaction, 2> programs{};
+    std::atomic<unsigned> current{0};  // of `programs`
 };
 std::array<Caught, 2> caught{{{SIGSEGV}, {SIGBUS}}};
-std::mutex changing;  // guards `programs` against other writers
+constinit Lock changing;  // taken with no other lock held
 
 // A handler that passes on to us what we pass on to it would go on for ever. Whether it does cannot be told from what
 // the thread did last, since handlers jump out. So the signal itself is marked, in room that the kernel leaves zero.
@@ -41,9 +44,8 @@ void restore_default(int signal) noexcept {
 }
 
 void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
-    const struct sigaction& programs = to.programs;
-    const bool has_handler = to.readable.load(std::memory_order_acquire) != 0 && programs.sa_handler != SIG_DFL &&
-                             programs.sa_handler != SIG_IGN;
+    const struct sigaction programs = to.programs[to.current.load(std::memory_order_acquire)];
+    const bool has_handler = programs.sa_handler != SIG_DFL && programs.sa_handler != SIG_IGN;
     if (!has_handler || is_passed_on(*info)) {
         restore_default(to.signal);
         return;
@@ -83,9 +85,9 @@ void put_before(Caught& one) noexcept {
     // program's handler expects; its signals are blocked when it is called.
     sigemptyset(&ours.sa_mask);
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    one.readable.store(0, std::memory_order_release);
-    one.programs = now;
-    one.readable.store(1, std::memory_order_release);
+    const unsigned other = 1 - one.current.load(std::memory_order_relaxed);
+    one.programs[other] = now;
+    one.current.store(other, std::memory_order_release);
     sigaction(one.signal, &ours, nullptr);
 }
 
@@ -97,6 +99,11 @@ void catch_memory_faults() noexcept {
         put_before(each);
     }
     UserMemory::expect_faults();
+}
+
+// mutants: ibverbs-orphan-memory-faults
+void orphan_memory_faults() noexcept {
+    changing.free_in_child();
 }
 
 }  // namespace cairn::ibverbs

@@ -8,4 +8,7 @@ namespace cairn::ibverbs {
 // pairs are made ready; it costs two system calls. Any thread.
 void catch_memory_faults() noexcept;
 
+// In a child of fork(), which another thread of its parent's may have interrupted there.
+void orphan_memory_faults() noexcept;
+
 }  // namespace cairn::ibverbs

@@ -2,11 +2,16 @@
 #include "lib/ibverbs/memory_faults.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
+#include "lib/ibverbs/event_count.hpp"
 #include "tests/support/fault_handler.hpp"
 
 namespace cairn::ibverbs {
@@ -106,6 +111,38 @@ TEST_F(MemoryFaultsTest, AHandlerThatCameLaterIsPutBehindOurs) {
     catch_memory_faults();
     EXPECT_FALSE(engine_access());
     EXPECT_EQ(seen, 0);
+}
+
+// Whatever a thread does meanwhile that registers memory.
+TEST_F(MemoryFaultsTest, AChildCatchesFaultsAsItsParentDid) {
+    EventCount makes_forks_known;
+    ASSERT_TRUE(makes_forks_known.open());
+    install(jump_back);
+    catch_memory_faults();
+    std::atomic<bool> ends{false};
+    std::jthread registers([&ends] {
+        while (!ends.load()) {
+            install(jump_back);
+            catch_memory_faults();
+        }
+    });
+    int status = 0;
+    for (int i = 0; i < 40 && status == 0; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);  // whoever hangs ends
+            if (sigsetjmp(way_back, 1) == 0) {
+                touch(pages.all().data());
+            }
+            catch_memory_faults();
+            _exit(seen == 1 && !engine_access() ? 0 : 1);
+        }
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+    }
+    EXPECT_EQ(status, 0);
+    ends.store(true);
+    registers.join();
+    makes_forks_known.close();
 }
 
 using MemoryFaultsDeathTest = MemoryFaultsTest;
