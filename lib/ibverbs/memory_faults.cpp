@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -15,11 +16,17 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// The program's handler, which ours stands before. It is whole at any moment, for faults of other threads and for
-// children of fork(): a change is written beside it.
+// The program's handlers, which ours stands before.
+struct Programs {
+    struct sigaction latest {};
+    struct sigaction earlier {};  // which it took the place of, perhaps to pass on to it what is not its own
+};
+
+// They are whole at any moment, for faults of other threads and for children of fork(): a change is written beside
+// them.
 struct Caught {
     int signal;
-    std::array<struct sigaction, 2> programs{};
+    std::array<Programs, 2> programs{};
     std::atomic<unsigned> current{0};  // of `programs`
 };
 std::array<Caught, 2> caught{{{SIGSEGV}, {SIGBUS}}};
@@ -27,13 +34,17 @@ constinit Lock changing;  // taken with no other lock held
 
 // A handler that passes on to us what we pass on to it would go on for ever. Whether it does cannot be told from what
 // the thread did last, since handlers jump out. So the signal itself is marked, in room that the kernel leaves zero.
-[[nodiscard]] bool is_passed_on(siginfo_t& info) noexcept {
+// Returns how often it was passed on before.
+[[nodiscard]] int count_passes(siginfo_t& info) noexcept {
     constexpr int kMark = 0x6361726e;
     constexpr std::size_t kAt = sizeof(siginfo_t) - sizeof(kMark);
     auto* const room = reinterpret_cast<char*>(&info) + kAt;
-    const bool before = std::memcmp(room, &kMark, sizeof(kMark)) == 0;
-    std::memcpy(room, &kMark, sizeof(kMark));
-    return before;
+    int mark = 0;
+    std::memcpy(&mark, room, sizeof(mark));
+    const int passes = mark == kMark || mark == kMark + 1 ? mark - kMark + 1 : 0;
+    mark = kMark + std::min(passes, 1);
+    std::memcpy(room, &mark, sizeof(mark));
+    return passes;
 }
 
 // The fault comes again when the handler returns, and then ends the program as it would have without us.
@@ -43,10 +54,14 @@ void restore_default(int signal) noexcept {
     sigaction(signal, &plain, nullptr);
 }
 
+// The handler that came last is first. What it passes on to us is for the one that it found behind ours.
+// mutants: ibverbs-pass-on
 void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
-    const struct sigaction programs = to.programs[to.current.load(std::memory_order_acquire)];
+    const Programs all = to.programs[to.current.load(std::memory_order_acquire)];
+    const int passes = count_passes(*info);
+    const struct sigaction& programs = passes == 0 ? all.latest : all.earlier;
     const bool has_handler = programs.sa_handler != SIG_DFL && programs.sa_handler != SIG_IGN;
-    if (!has_handler || is_passed_on(*info)) {
+    if (!has_handler || passes > 1) {
         restore_default(to.signal);
         return;
     }
@@ -74,6 +89,7 @@ void on_signal(int signal, siginfo_t* info, void* context) noexcept {
     }
 }
 
+// mutants: ibverbs-put-before
 void put_before(Caught& one) noexcept {
     struct sigaction now {};
     if (sigaction(one.signal, nullptr, &now) != 0 || now.sa_sigaction == on_signal) {
@@ -85,9 +101,11 @@ void put_before(Caught& one) noexcept {
     // program's handler expects; its signals are blocked when it is called.
     sigemptyset(&ours.sa_mask);
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    const unsigned other = 1 - one.current.load(std::memory_order_relaxed);
-    one.programs[other] = now;
-    one.current.store(other, std::memory_order_release);
+    const unsigned current = one.current.load(std::memory_order_relaxed);
+    const Programs& before = one.programs[current];
+    const bool is_same = now.sa_sigaction == before.latest.sa_sigaction;  // it was set once more
+    one.programs[1 - current] = {now, is_same ? before.earlier : before.latest};
+    one.current.store(1 - current, std::memory_order_release);
     sigaction(one.signal, &ours, nullptr);
 }
 

@@ -113,6 +113,29 @@ TEST_F(MemoryFaultsTest, AHandlerThatCameLaterIsPutBehindOurs) {
     EXPECT_EQ(seen, 0);
 }
 
+// The one before ours, and one that came later, perhaps again, and passes on what is not its own: to ours, which it
+// found there.
+TEST_F(MemoryFaultsTest, HandlersThatPassOnReachTheFirst) {
+    static int passed_on = 0;
+    passed_on = 0;
+    install(jump_back);
+    catch_memory_faults();
+    for (int i = 1; i < 4; ++i) {
+        install([](int number, siginfo_t* info, void* context) {
+            ++passed_on;
+            earlier.sa_sigaction(number, info, context);
+        });
+        catch_memory_faults();
+        if (sigsetjmp(way_back, 1) == 0) {
+            touch(pages.all().data());
+            FAIL();
+        }
+        EXPECT_EQ(passed_on, i);
+        EXPECT_EQ(seen, i);
+    }
+    EXPECT_FALSE(engine_access());
+}
+
 // Whatever a thread does meanwhile that registers memory.
 TEST_F(MemoryFaultsTest, AChildCatchesFaultsAsItsParentDid) {
     EventCount makes_forks_known;
@@ -153,10 +176,12 @@ TEST_F(MemoryFaultsDeathTest, WithoutAHandlerAFaultEndsTheProgramAsEver) {
     EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
 }
 
-// Such a handler was set behind ours and keeps what stood there before it: ours.
+// Such handlers were set behind ours and keep what stood there before them: ours.
 TEST_F(MemoryFaultsDeathTest, HandlersThatPassOnToEachOtherEnd) {
     catch_memory_faults();
     install([](int number, siginfo_t* info, void* context) { earlier.sa_sigaction(number, info, context); });
+    catch_memory_faults();
+    install([](int number, siginfo_t* info, void* context) { return earlier.sa_sigaction(number, info, context); });
     catch_memory_faults();
     EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
 }
