@@ -1,6 +1,8 @@
 #include "lib/ibverbs/memory_faults.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -47,11 +49,19 @@ constinit Lock changing;  // taken with no other lock held
     return passes;
 }
 
-// The fault comes again when the handler returns, and then ends the program as it would have without us.
-void restore_default(int signal) noexcept {
+[[nodiscard]] bool is_sent(const siginfo_t& info) noexcept {
+    return info.si_code <= 0;
+}
+
+// A fault comes again when the handler returns, and then ends the program as it would have without us. What was sent is
+// sent again.
+void restore_default(int signal, const siginfo_t& info) noexcept {
     struct sigaction plain {};
     plain.sa_handler = SIG_DFL;
     sigaction(signal, &plain, nullptr);
+    if (is_sent(info)) {
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+    }
 }
 
 // The handler that came last is first. What it passes on to us is for the one that it found behind ours.
@@ -60,9 +70,12 @@ void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
     const Programs all = to.programs[to.current.load(std::memory_order_acquire)];
     const int passes = count_passes(*info);
     const struct sigaction& programs = passes == 0 ? all.latest : all.earlier;
+    if (programs.sa_handler == SIG_IGN && is_sent(*info)) {
+        return;  // the kernel ignores no fault
+    }
     const bool has_handler = programs.sa_handler != SIG_DFL && programs.sa_handler != SIG_IGN;
     if (!has_handler || passes > 1) {
-        restore_default(to.signal);
+        restore_default(to.signal, *info);
         return;
     }
     // As the kernel would have it. A handler that jumps out leaves the signals as it would have without us.
@@ -80,8 +93,11 @@ void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// mutants: ibverbs-on-signal
 void on_signal(int signal, siginfo_t* info, void* context) noexcept {
-    UserMemory::on_fault(info->si_addr);  // does not return if the fault is the engine's
+    if (!is_sent(*info)) {
+        UserMemory::on_fault(info->si_addr);  // does not return if the fault is the engine's
+    }
     for (const Caught& each : caught) {
         if (each.signal == signal) {
             pass_on(each, info, context);

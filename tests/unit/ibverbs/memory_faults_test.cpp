@@ -136,6 +136,25 @@ TEST_F(MemoryFaultsTest, HandlersThatPassOnReachTheFirst) {
     EXPECT_FALSE(engine_access());
 }
 
+TEST_F(MemoryFaultsTest, WhatIsSentIsNoFaultOfTheEngine) {
+    install([](int, siginfo_t*, void*) { ++seen; });
+    catch_memory_faults();
+    int after = 0;
+    EXPECT_TRUE(UserMemory::run([&after]() noexcept {
+        raise(SIGSEGV);
+        after = seen;
+    }));
+    EXPECT_EQ(after, 1);
+}
+
+TEST_F(MemoryFaultsTest, WhatIsSentIsIgnoredWhereTheProgramIgnoresIt) {
+    signal(SIGSEGV, SIG_IGN);
+    catch_memory_faults();
+    raise(SIGSEGV);
+    raise(SIGSEGV);
+    EXPECT_FALSE(engine_access());
+}
+
 // Whatever a thread does meanwhile that registers memory.
 TEST_F(MemoryFaultsTest, AChildCatchesFaultsAsItsParentDid) {
     EventCount makes_forks_known;
@@ -172,6 +191,22 @@ using MemoryFaultsDeathTest = MemoryFaultsTest;
 
 TEST_F(MemoryFaultsDeathTest, WithoutAHandlerAFaultEndsTheProgramAsEver) {
     signal(SIGSEGV, SIG_DFL);
+    catch_memory_faults();
+    EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST_F(MemoryFaultsDeathTest, WithoutAHandlerWhatIsSentEndsTheProgramAtOnce) {
+    signal(SIGSEGV, SIG_DFL);
+    catch_memory_faults();
+    const auto send = [] {
+        raise(SIGSEGV);
+        _exit(0);
+    };
+    EXPECT_EXIT(send(), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST_F(MemoryFaultsDeathTest, AFaultOfAProgramThatIgnoresItEndsItAsEver) {
+    signal(SIGSEGV, SIG_IGN);
     catch_memory_faults();
     EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
 }
