@@ -55,7 +55,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* wanted) {
             return fail(reason);
         }
         ah->path->pin();
-        ah->context = pd->context;
+        set_context(*ah, pd->context);
         ah->pd = pd;
         ++Pd::of(pd).users;
         return ah.release();

@@ -52,7 +52,7 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
         if (!channel->count.open()) {
             return nullptr;
         }
-        channel->context = context;
+        set_context(*channel, context);
         channel->fd = channel->count.fd;
         return channel.release();
     });

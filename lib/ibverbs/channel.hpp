@@ -4,13 +4,14 @@
 #include <infiniband/verbs.h>
 
 #include "lib/ibverbs/event_count.hpp"
+#include "lib/ibverbs/objects.hpp"
 
 namespace cairn::ibverbs {
 
 struct Cq;
 
 // Tells which of its completion queues fired, each event once. The adapter's lock guards it.
-struct Channel : ibv_comp_channel {
+struct Channel : ibv_comp_channel, OfContext {
     EventCount count{};
     Cq* first = nullptr;  // of the queues that have an event that nobody took
     Cq* last = nullptr;

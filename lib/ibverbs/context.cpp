@@ -13,6 +13,14 @@
 
 namespace cairn::ibverbs {
 
+// Objects that ended behind its closing may have had events.
+Context::~Context() {
+    if (adapter != nullptr) {
+        const std::lock_guard hold(adapter->lock());
+        adapter->events().forget(events.count);
+    }
+}
+
 namespace {
 
 void set_operations(Context& context) noexcept {
@@ -54,7 +62,7 @@ void explain(const Error& refused) noexcept {
 // `cmd_fd` is a descriptor of the file, and the context's from now on. Returns nullptr, with errno, if no descriptor is
 // left.
 ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
-    auto context = std::make_unique<Context>();
+    auto context = std::make_shared<Context>();
     if (!cmd_fd.is_open() || !context->events.count.open()) {
         return nullptr;
     }
@@ -72,7 +80,10 @@ ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
     context->port = PortNotices::of(context->adapter, context->of_device->config.address);
     context->failures = PlannedFailures::of(context->adapter, context->port, environment_of_process().faults);
     context->port->add(*context);  // last, since it is not taken back if there is no memory
-    return &context.release()->context;
+    const std::lock_guard hold(context->adapter->lock());
+    ++context->file->contexts;
+    context->opened = context;
+    return &context->context;
 }
 
 ibv_context* open_context(Device& device) {
@@ -86,6 +97,29 @@ ibv_context* open_context(Device& device) {
     file->adapter = std::move(adapter).value();
     OwnedFd cmd_fd(OpenFile::make(file));
     return make_context(std::move(file), std::move(cmd_fd));
+}
+
+// What the program has not ended of a device that it closes. Peers reach it no more, nor the memory, as the kernel has
+// it; the objects stay, for programs that end them now. Memory is the file's: other contexts that are open may have
+// imported it. Needs the lock.
+// mutants: ibverbs-stop-all
+void stop_all(Context& closed) noexcept {
+    if (!closed.queue_pairs.empty()) {
+        closed.adapter->settle();  // what peers are owed leaves first
+    }
+    for (Qp* const each : closed.queue_pairs) {
+        each->stop();
+    }
+    for (Cq* const each : closed.completion_queues) {
+        each->disarm();
+    }
+    if (--closed.file->contexts == 0) {
+        closed.file->regions.visit([&engine = closed.adapter->engine()](SharedRegion& each) noexcept {
+            if (engine.destroy_region(each.key)) {
+                each.key = {};
+            }
+        });
+    }
 }
 
 // Counts an acknowledgement, of which the object's end waits for all.
@@ -135,11 +169,12 @@ int ibv_close_device(ibv_context* context) {
     closed.port->remove(closed);
     {
         const std::lock_guard hold(closed.adapter->lock());
+        stop_all(closed);
         closed.adapter->events().forget(closed.events.count);
     }
     closed.events.count.close();
     close(context->cmd_fd);
-    delete &closed;
+    const std::shared_ptr<Context> last = std::move(closed.opened);
     return 0;
 }
 

@@ -85,7 +85,7 @@ ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
         return fail(EINVAL);
     }
     auto cq = std::make_unique<Cq>(wanted.cqe);
-    cq->context = context;
+    set_context(*cq, context);
     cq->channel = wanted.channel;
     cq->cq_context = wanted.cq_context;
     cq->cqe = static_cast<int>(wanted.cqe);
@@ -98,6 +98,7 @@ ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
         cq->domain = &Pd::of(wanted.parent_domain);
         ++cq->domain->users;
     }
+    cq->place.join(Context::of(context).completion_queues);
     return cq.release();
 }
 
@@ -175,6 +176,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
             return EBUSY;
         }
         ended.disarm();
+        ended.place.leave(context.completion_queues);
         if (cq->channel != nullptr) {
             Channel::of(cq->channel).remove(ended);
             --Channel::of(cq->channel).users;

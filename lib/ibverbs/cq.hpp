@@ -8,7 +8,7 @@
 namespace cairn::ibverbs {
 
 // The adapter's lock guards all but the public part.
-struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
+struct Cq : ibv_cq_ex, OfContext, AsyncSource, roce::EventSink {
     explicit Cq(std::uint32_t slots);
 
     // The queue fired, or overran.
@@ -39,6 +39,7 @@ struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
     std::uint32_t events_given = 0;  // by ibv_get_cq_event(); the program acknowledges them
     std::mutex polling;              // held from start_poll() to end_poll(): guards the next
     roce::Completion current{};
+    Place<Cq> place{*this};
 };
 
 // Fills in the operations by which a program polls an extended completion queue.

@@ -43,7 +43,7 @@ int copy_out(void* to, ibv_dm* dm, std::uint64_t offset, std::size_t bytes) noex
 
 std::unique_ptr<Dm> make_object(ibv_context* context, std::shared_ptr<SharedMemory> memory, std::uint32_t handle) {
     auto dm = std::make_unique<Dm>();
-    dm->context = context;
+    set_context(*dm, context);
     dm->memcpy_to_dm = copy_in;
     dm->memcpy_from_dm = copy_out;
     dm->comp_mask = IBV_DM_MASK_HANDLE;

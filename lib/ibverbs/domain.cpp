@@ -11,7 +11,7 @@ ibv_td* allocate_thread_domain(ibv_context* context, ibv_td_init_attr* wanted) n
     }
     return make_or_null([context]() -> ibv_td* {
         auto td = std::make_unique<Td>();
-        td->context = context;
+        set_context(*td, context);
         return td.release();
     });
 }
@@ -39,7 +39,7 @@ ibv_pd* allocate_parent_domain(ibv_context* context, ibv_parent_domain_init_attr
         auto pd = std::make_unique<Pd>();
         Pd& base = Pd::of(wanted->pd);
         const std::lock_guard hold(adapter_of(context).lock());
-        pd->context = context;
+        set_context(*pd, context);
         pd->handle = base.handle;
         pd->domain = base.domain;
         pd->base = &base;
@@ -59,7 +59,7 @@ ibv_pd* import_domain(ibv_context* context, std::uint32_t handle) {
     if (pd->domain == nullptr || pd->id() == roce::Pd{}) {
         return fail(ENOENT);
     }
-    pd->context = context;
+    set_context(*pd, context);
     pd->handle = handle;
     return pd.release();
 }
@@ -98,7 +98,7 @@ using namespace cairn::ibverbs;
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
     return make_or_null([context]() -> ibv_pd* {
         auto pd = std::make_unique<Pd>();
-        pd->context = context;
+        set_context(*pd, context);
         pd->domain = std::make_shared<SharedDomain>();
         OpenFile& file = *Context::of(context).file;
         const std::lock_guard hold(adapter_of(context).lock());

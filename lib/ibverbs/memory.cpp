@@ -72,7 +72,7 @@ ibv_mr* make_region(ibv_pd* pd, SharedRegion&& wanted, const roce::RegionRequest
     if (region.memory != nullptr) {
         ++region.memory->users;
     }
-    mr->context = pd->context;
+    set_context(*mr, pd->context);
     mr->pd = pd;
     mr->length = region.size;
     mr->lkey = region.key.value;
@@ -206,7 +206,7 @@ ibv_mr* import_region(ibv_pd* pd, std::uint32_t handle) {
     if (mr->region == nullptr || mr->region->key == Rkey{}) {
         return fail(ENOENT);
     }
-    mr->context = pd->context;
+    set_context(*mr, pd->context);
     mr->pd = pd;
     mr->length = mr->region->size;
     mr->handle = handle;

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <list>
 #include <memory>
 #include <mutex>
 
@@ -16,8 +17,17 @@
 
 namespace cairn::ibverbs {
 
-// An opened device: a view of the adapter.
-struct Context : verbs_context {
+struct Cq;
+struct Qp;
+
+// An opened device: a view of the adapter. It stays until it is closed and its last object has ended: see
+// set_context().
+struct Context : verbs_context, std::enable_shared_from_this<Context> {
+    Context() noexcept : verbs_context{} {}
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    ~Context();
+
     std::shared_ptr<Adapter> adapter;
     const Device* of_device = nullptr;
     std::shared_ptr<OpenFile> file;  // that cmd_fd is; imported contexts have it, too
@@ -28,6 +38,9 @@ struct Context : verbs_context {
     AsyncSource port_active{};
     AsyncSource port_error{};
     AsyncSource gid_change{};
+    std::list<Qp*> queue_pairs{};        // that have not ended
+    std::list<Cq*> completion_queues{};  // likewise
+    std::shared_ptr<Context> opened{};   // itself, until it is closed
 
     [[nodiscard]] static Context& of(ibv_context* context) noexcept {
         return *static_cast<Context*>(verbs_get_ctx(context));
@@ -37,6 +50,29 @@ struct Context : verbs_context {
     return *Context::of(context).adapter;
 }
 
+// What an object has beside what programs see of it. Programs end objects of a device that they have closed.
+struct OfContext {
+    std::shared_ptr<Context> kept{};
+};
+template <class Object>
+void set_context(Object& object, ibv_context* context) noexcept {
+    object.context = context;
+    object.kept = Context::of(context).shared_from_this();
+}
+
+// The place of an object in a list of its context. It has its node, so that joining cannot fail.
+template <class Object>
+class Place {
+public:
+    explicit Place(Object& of) : own_{&of}, at_(own_.begin()) {}
+    void join(std::list<Object*>& all) noexcept { all.splice(all.end(), own_); }
+    void leave(std::list<Object*>& all) noexcept { own_.splice(own_.end(), all, at_); }
+
+private:
+    std::list<Object*> own_;
+    typename std::list<Object*>::iterator at_;
+};
+
 // Objects go together if they are of one adapter: then one lock guards both. nullptr goes with all.
 // mutants: ibverbs-is-of
 template <class Object>
@@ -45,7 +81,7 @@ template <class Object>
 }
 
 // What allows programs to leave a thread's objects unlocked. Here all of them are locked.
-struct Td : ibv_td {
+struct Td : ibv_td, OfContext {
     std::uint32_t users = 0;  // parent domains
 
     [[nodiscard]] static Td& of(ibv_td* td) noexcept { return *static_cast<Td*>(td); }
@@ -53,7 +89,7 @@ struct Td : ibv_td {
 
 // Stands for a protection domain of the engine, and others may do so, too: a parent domain over it, one that was
 // imported. `users` counts the objects that were made with this one: it does not end before them (EBUSY).
-struct Pd : ibv_pd {
+struct Pd : ibv_pd, OfContext {
     std::shared_ptr<SharedDomain> domain;
     std::uint32_t users = 0;
     Pd* base = nullptr;  // of a parent domain: what it is made of
@@ -64,14 +100,14 @@ struct Pd : ibv_pd {
 };
 
 // Device memory.
-struct Dm : ibv_dm {
+struct Dm : ibv_dm, OfContext {
     std::shared_ptr<SharedMemory> memory;
 
     [[nodiscard]] static Dm& of(ibv_dm* dm) noexcept { return *static_cast<Dm*>(dm); }
 };
 
 // Stands for a region of the engine, as an imported one does.
-struct Mr : ibv_mr {
+struct Mr : ibv_mr, OfContext {
     std::shared_ptr<SharedRegion> region;
 
     [[nodiscard]] static Mr& of(ibv_mr* mr) noexcept { return *static_cast<Mr*>(mr); }
@@ -87,7 +123,7 @@ struct Mr : ibv_mr {
 [[nodiscard]] ibv_context* import_context(int cmd_fd);
 
 // A way to a host or group, pinned.
-struct Ah : ibv_ah {
+struct Ah : ibv_ah, OfContext {
     port::Path* path = nullptr;
 
     [[nodiscard]] static Ah& of(ibv_ah* ah) noexcept { return *static_cast<Ah*>(ah); }

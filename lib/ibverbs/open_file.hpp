@@ -52,6 +52,15 @@ public:
         return found == objects_.end() ? nullptr : found->second.lock();
     }
     void remove(std::uint32_t handle) noexcept { objects_.erase(handle); }
+    // Calls `each`, which adds and removes none, with all that have not ended.
+    template <class Each>
+    void visit(const Each& each) const {
+        for (const auto& [handle, known] : objects_) {
+            if (const std::shared_ptr<Object> object = known.lock()) {
+                each(*object);
+            }
+        }
+    }
 
 private:
     std::map<std::uint32_t, std::weak_ptr<Object>> objects_;
@@ -61,6 +70,7 @@ private:
 struct OpenFile {
     const Device* device = nullptr;
     std::shared_ptr<Adapter> adapter;
+    std::uint32_t contexts = 0;  // that are open
     std::uint32_t last_handle = 0;
     std::size_t device_memory_bytes = 0;  // that are in use
     ByHandle<SharedDomain> domains{};

@@ -144,7 +144,7 @@ void answer_capacity(Qp& qp, ibv_qp_init_attr_ex& wanted) noexcept {
 
 std::unique_ptr<Qp> prepare(ibv_context* context, ibv_qp_init_attr_ex& wanted) {
     auto qp = std::make_unique<Qp>();
-    qp->qp_base.context = context;
+    qp->set_context(context);
     qp->qp_base.qp_context = wanted.qp_context;
     qp->qp_base.qp_type = wanted.qp_type;
     qp->qp_base.state = IBV_QPS_RESET;
@@ -195,10 +195,30 @@ void end_part(Qp& qp, roce::Engine& engine) noexcept {
 
 }  // namespace
 
-Qp::Qp() noexcept : ibv_qp_ex{} {
+Qp::Qp() : ibv_qp_ex{} {
     describe = describe_qp;
     pthread_mutex_init(&qp_base.mutex, nullptr);
     pthread_cond_init(&qp_base.cond, nullptr);
+}
+
+void Qp::set_context(ibv_context* context) noexcept {
+    qp_base.context = context;
+    kept = Context::of(context).shared_from_this();
+}
+
+void Qp::stop() noexcept {
+    Context& of = Context::of(qp_base.context);
+    if (target != nullptr && !leave_target(*this)) {
+        return;
+    }
+    if (of.failures != nullptr) {
+        of.failures->forget(*this);
+    }
+    if (is_datagrams()) {
+        (void)datagrams->modify(roce::QpState::Reset, {}, {});
+    } else {
+        (void)of.adapter->engine().modify(*connection, roce::QpState::Reset, {}, {});
+    }
 }
 
 std::optional<roce::QpEvent> Qp::poll_event() noexcept {
@@ -249,6 +269,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept
         }
         answer_capacity(*qp, *wanted);
         count_users(*qp, 1);
+        qp->place.join(Context::of(context).queue_pairs);
         return &qp.release()->qp_base;
     });
 }
@@ -293,6 +314,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
         end_part(ended, context.adapter->engine());
         context.events.remove(ended);
         count_users(ended, ~std::uint32_t{0});
+        ended.place.leave(context.queue_pairs);
         events = ended.given;
     }
     await_acknowledged(*qp, qp->events_completed, events);

@@ -10,10 +10,13 @@
 namespace cairn::ibverbs {
 
 // Of a connection or of datagrams. The adapter's lock guards all but the public part.
-struct Qp : ibv_qp_ex, AsyncSource, roce::EventSink {
-    Qp() noexcept;
+struct Qp : ibv_qp_ex, OfContext, AsyncSource, roce::EventSink {
+    Qp();
 
+    void set_context(ibv_context* context) noexcept;
     void on_event() noexcept override;
+    // Its context is closed: it sends and receives nothing any more, until the program ends it.
+    void stop() noexcept;
     void tell(roce::QpEvent event) noexcept;
     // Becomes what another of its target is.
     void stand_for(const Qp& other) noexcept;
@@ -32,6 +35,7 @@ struct Qp : ibv_qp_ex, AsyncSource, roce::EventSink {
     ibv_ah_attr way{};  // as the program gave it
     std::uint8_t port = 0;
 
+    Place<Qp> place{*this};
     std::unique_ptr<Posting> posting;  // nullptr: the queue pair is not extended
 };
 

@@ -22,7 +22,7 @@ ibv_async_event describe_srq(AsyncSource& source, ibv_event_type type) noexcept 
 
 std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr& wanted) {
     auto srq = std::make_unique<Srq>(wanted.max_wr, wanted.max_sge);
-    srq->context = pd->context;
+    set_context(*srq, pd->context);
     srq->srq_context = srq_context;
     srq->pd = pd;
     srq->queue.set_limit(wanted.srq_limit);

@@ -7,7 +7,7 @@
 namespace cairn::ibverbs {
 
 // The adapter's lock guards all but the public part.
-struct Srq : ibv_srq, AsyncSource, roce::EventSink {
+struct Srq : ibv_srq, OfContext, AsyncSource, roce::EventSink {
     Srq(std::uint32_t slots, std::uint32_t max_sges);
 
     // Fewer requests are left than the limit.

@@ -49,7 +49,7 @@ ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
         if (!key.ok()) {
             return fail(ENOMEM);
         }
-        window->context = pd->context;
+        set_context(*window, pd->context);
         window->pd = pd;
         window->rkey = key.value().value;
         window->handle = key.value().value;

@@ -6,7 +6,7 @@
 
 namespace cairn::ibverbs {
 
-struct Window : ibv_mw {
+struct Window : ibv_mw, OfContext {
     [[nodiscard]] static Window& of(ibv_mw* mw) noexcept { return *static_cast<Window*>(mw); }
 };
 

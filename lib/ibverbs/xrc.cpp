@@ -79,7 +79,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
     return make_or_null([&]() -> ibv_xrcd* {
         auto xrcd = std::make_unique<Xrcd>();
         Adapter& adapter = adapter_of(context);
-        xrcd->context = context;
+        set_context(*xrcd, context);
         xrcd->shared = wanted->fd < 0 ? make_domain(adapter) : domain_of_file(adapter, wanted->fd, wanted->oflags);
         return xrcd->shared == nullptr ? nullptr : xrcd.release();
     });
@@ -116,10 +116,11 @@ ibv_qp* open_shared_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept 
         }
         target->holders.push_back(qp.get());
         qp->stand_for(*target->holders.front());
-        qp->qp_base.context = context;
+        qp->set_context(context);
         qp->qp_base.qp_context = (wanted->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0 ? wanted->qp_context : nullptr;
         qp->domain = &domain;
         ++domain.users;
+        qp->place.join(Context::of(context).queue_pairs);
         return &qp.release()->qp_base;
     });
 }

@@ -29,7 +29,7 @@ struct SharedXrcd {
 };
 
 // Joins XRC targets and receive queues.
-struct Xrcd : ibv_xrcd {
+struct Xrcd : ibv_xrcd, OfContext {
     std::shared_ptr<SharedXrcd> shared;
     std::uint32_t users = 0;
 

@@ -115,6 +115,16 @@ TEST_F(ImportTest, WhatEndsEndsForAll) {
     ibv_unimport_pd(other_domain);
 }
 
+TEST_F(ImportTest, MemoryStaysWhileOneOfItsContextsIsOpen) {
+    std::vector<std::uint8_t> bytes(64);
+    ibv_mr* const region = ibv_reg_mr(pd, bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE);
+    ASSERT_NE(region, nullptr);
+    ibv_context* const another = ibv_import_device(context->cmd_fd);
+    ASSERT_NE(another, nullptr);
+    EXPECT_EQ(ibv_close_device(another), 0);
+    EXPECT_EQ(ibv_dereg_mr(region), 0);  // it had not ended
+}
+
 TEST_F(ImportTest, DeviceMemoryIsImported) {
     ibv_alloc_dm_attr wanted{64, 0, 0};
     ibv_dm* const dm = ibv_alloc_dm(context, &wanted);
