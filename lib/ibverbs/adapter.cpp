@@ -214,6 +214,7 @@ void Adapter::on_armed() noexcept {
     ++armed_;
     policy_.on_arm();
     if (policy_.is_parked() && !lease_.was_lately(now())) {
+        policy_.leave_park();
         wake_helper();
     }
 }

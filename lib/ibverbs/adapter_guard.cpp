@@ -127,6 +127,7 @@ void Adapter::give_back_lease() noexcept {
     const Instant now = this->now();
     lease_.give_back(now);
     if (!helper_comes_soon(now)) {
+        policy_.leave_park();
         wake_helper();
     }
 }

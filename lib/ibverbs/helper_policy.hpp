@@ -75,6 +75,15 @@ public:
         polls_on_ = false;
         polls_ = 0;
     }
+    // The helper, which is about to be woken, is not to nap again before it had its turn: whoever wakes it may have the
+    // lock yet, as callers have that poll.
+    // mutants: ibverbs-helper-policy-leave-park
+    void leave_park() noexcept {
+        if (is_parked()) {
+            mode_.store(Mode::Guard, std::memory_order_relaxed);
+            set_nap(kNap);
+        }
+    }
     // There is no helper any more.
     void on_fork() noexcept { mode_.store(Mode::Gone, std::memory_order_relaxed); }
     // The socket woke the helper, which guards. `found`: there were packets.

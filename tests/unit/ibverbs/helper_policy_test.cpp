@@ -190,6 +190,19 @@ TEST(HelperPolicyTest, WhoArmsAndIsAboutToSleepKeepsTheHelper) {
 }
 
 // As UCX does, whose own thread sleeps until one queue fires, while another polls the others.
+TEST(HelperPolicyTest, WhoWakesAParkedHelperEndsItsNaps) {
+    HelperPolicy policy;
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, false), Mode::Park);
+    policy.on_caller_at_work();
+    policy.leave_park();
+    EXPECT_EQ(policy.mode(), Mode::Guard);
+    EXPECT_EQ(policy.nap(), HelperPolicy::kNap);
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, false), Mode::Park) << "callers poll on";
+    policy.on_fork();
+    policy.leave_park();
+    EXPECT_TRUE(policy.is_gone());
+}
+
 TEST(HelperPolicyTest, WhoArmsAndPollsOnAndOnParksTheHelper) {
     HelperPolicy policy;
     policy.on_arm();
