@@ -11,6 +11,7 @@
 
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/ibverbs/adapter.hpp"
+#include "lib/ibverbs/interruptions.hpp"
 
 namespace cairn::ibverbs {
 
@@ -146,8 +147,13 @@ Instant Adapter::guard_for_event(Instant& tired_at) noexcept {
     return std::min(worker_->prepare_sleep(now), now + (holds ? kHold : GuardLease::kRenew));
 }
 
-// Not noexcept: a thread that is cancelled in ppoll() unwinds.
+// Not noexcept: a thread that is cancelled in ppoll() unwinds. Where it cannot be told whether a signal ends the sleep,
+// as it would end the read() that an adapter's program sleeps in, the thread is left to read().
+// mutants: ibverbs-adapter-sleep-for-event
 bool Adapter::sleep_for_event(int fd) {
+    if (Interruptions::lately(read_monotonic()).are_mixed()) {
+        return true;
+    }
     Instant tired_at{};
     {
         const std::lock_guard hold(lock_);
@@ -166,10 +172,11 @@ bool Adapter::sleep_for_event(int fd) {
         const timespec left = time_until(due);
         const int ready = ppoll(waiting.data(), waiting.size(), &left, nullptr);
         const int reason = errno;
-        if (ready < 0 || waiting[0].revents != 0 || read_monotonic() >= tired_at) {
+        const bool ended = ready < 0 && (reason != EINTR || Interruptions::look().end);
+        if (ended || waiting[0].revents != 0 || read_monotonic() >= tired_at) {
             give_back_lease();
             errno = reason;
-            return ready >= 0;
+            return !ended;
         }
     }
 }
