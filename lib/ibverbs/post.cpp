@@ -84,6 +84,10 @@ struct Room {
     return bytes;
 }
 
+[[nodiscard]] bool has_way(const Qp& qp, const ibv_send_wr& from) noexcept {
+    return from.wr.ud.ah != nullptr && is_of(qp.qp_base.context, from.wr.ud.ah);
+}
+
 }  // namespace
 
 // mutants: ibverbs-post-one
@@ -101,11 +105,24 @@ int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept {
     if (!qp.is_datagrams()) {
         return errno_of(qp.connection->pair.post_send(request));
     }
-    if (from.wr.ud.ah == nullptr || !is_of(qp.qp_base.context, from.wr.ud.ah)) {
+    if (!has_way(qp, from)) {
         return EINVAL;
     }
     return errno_of(qp.datagrams->post_send(
         {request, {Ah::of(from.wr.ud.ah).path, Qpn{from.wr.ud.remote_qpn}, Qkey{from.wr.ud.remote_qkey}}}));
+}
+
+int judge_one(const Qp& qp, const ibv_send_wr& from) noexcept {
+    Room room;
+    roce::SendRequest request;
+    const int reason = translate(qp, from, room, request);
+    if (reason != 0) {
+        return reason;
+    }
+    if (!qp.is_datagrams()) {
+        return errno_of(roce::rc::judge_send(qp.connection->pair, request));
+    }
+    return has_way(qp, from) ? errno_of(qp.datagrams->judge_send(request)) : EINVAL;
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** refused) noexcept {

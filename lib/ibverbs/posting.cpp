@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <span>
 
+#include "lib/base/assert.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/qp.hpp"
 
@@ -58,26 +59,38 @@ void set_inline(ibv_qp_ex* qp, std::span<const ibv_data_buf> pieces) noexcept {
     });
 }
 
+void complete(Posting::Request& request) noexcept {
+    request.inline_piece = {reinterpret_cast<std::uint64_t>(request.inline_bytes.data()),
+                            static_cast<std::uint32_t>(request.inline_bytes.size()), 0};
+    const bool is_inline = (request.wr.send_flags & IBV_SEND_INLINE) != 0;
+    request.wr.sg_list = is_inline ? &request.inline_piece : request.sges.data();
+    request.wr.num_sge = is_inline ? 1 : static_cast<int>(request.sges.size());
+}
+
+// The first is judged by being posted: if it is refused, nothing was. What is posted changes no verdict of another.
+// mutants: ibverbs-judge-others
+[[nodiscard]] int judge_others(const Qp& qp, std::span<Posting::Request> requests) noexcept {
+    int reason = 0;
+    for (std::size_t i = 1; i < requests.size() && reason == 0; ++i) {
+        reason = judge_one(qp, requests[i].wr);
+    }
+    return reason;
+}
+
 [[nodiscard]] int post_all(Qp& qp, std::span<Posting::Request> requests, Adapter& adapter) noexcept {
-    if (requests.size() > free_slots(qp)) {
-        return ENOMEM;
+    if (requests.empty() || requests.size() > free_slots(qp)) {
+        return requests.empty() ? 0 : ENOMEM;
+    }
+    for (Posting::Request& each : requests) {
+        complete(each);
     }
     std::uint64_t bytes = 0;
-    int reason = 0;
-    bool any = false;
-    for (Posting::Request& each : requests) {
-        ibv_sge inline_piece{reinterpret_cast<std::uint64_t>(each.inline_bytes.data()),
-                             static_cast<std::uint32_t>(each.inline_bytes.size()), 0};
-        const bool is_inline = (each.wr.send_flags & IBV_SEND_INLINE) != 0;
-        each.wr.sg_list = is_inline ? &inline_piece : each.sges.data();
-        each.wr.num_sge = is_inline ? 1 : static_cast<int>(each.sges.size());
-        reason = post_one(qp, each.wr, bytes);
-        if (reason != 0) {
-            break;
-        }
-        any = true;
+    int reason = judge_others(qp, requests);
+    for (std::size_t i = 0; i < requests.size() && reason == 0; ++i) {
+        reason = post_one(qp, requests[i].wr, bytes);
+        CAIRN_ASSERT(reason == 0 || i == 0);
     }
-    if (any) {
+    if (reason == 0) {
         wake(qp, adapter.engine());
         adapter.on_posted(bytes);
     }

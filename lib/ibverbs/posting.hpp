@@ -14,6 +14,7 @@ struct Posting {
         ibv_send_wr wr{};
         std::vector<ibv_sge> sges;
         std::vector<std::uint8_t> inline_bytes;
+        ibv_sge inline_piece{};  // those, for the request
     };
 
     std::mutex mutex;               // held from wr_start() to wr_complete() or wr_abort()

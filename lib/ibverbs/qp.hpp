@@ -59,5 +59,7 @@ inline void wake(Qp& qp, roce::Engine& engine) noexcept {
 // Posts one request, which leaves with the next turn. Adds the bytes of its memory to `bytes`. Needs the lock. Returns
 // an errno value.
 [[nodiscard]] int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept;
+// Returns what post_one() would return now, if there is a slot.
+[[nodiscard]] int judge_one(const Qp& qp, const ibv_send_wr& from) noexcept;
 
 }  // namespace cairn::ibverbs

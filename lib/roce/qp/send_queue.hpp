@@ -74,7 +74,9 @@ public:
         return size * sizeof(SendWqe) + room_lines(size * room_sges(max_sges, inline_bytes)) * sizeof(RoomLine);
     }
 
-    // Judges everything but the queue pair's state and service. Unless Posted, nothing changes.
+    // Judges everything but the queue pair's state and service.
+    [[nodiscard]] PostVerdict judge(const SendRequest& request) const noexcept;
+    // Likewise, and takes it. Unless Posted, nothing changes.
     [[nodiscard]] PostVerdict post(const SendRequest& request) noexcept;
     // From now on whoever is posted to an empty queue gets the slot that was used last, or near to it. A server of many
     // queue pairs finds it in the caches, where not all slots find room; with one queue pair a WRITE of 8 bytes is 3 %
@@ -126,7 +128,6 @@ private:
     [[nodiscard]] static constexpr std::size_t room_lines(std::size_t sges) noexcept {
         return (sges * sizeof(Sge) + sizeof(RoomLine) - 1) / sizeof(RoomLine);
     }
-    [[nodiscard]] PostVerdict judge(const SendRequest& request) const noexcept;
     // mutants: rc-send-queue-next-base
     [[nodiscard]] std::uint32_t next_base() const noexcept { return reuses_ && empty() ? tail_ - colour_ : base_; }
     // mutants: rc-send-queue-slot-of

@@ -161,4 +161,7 @@ private:
     std::optional<Flow> flow_;
 };
 
+// Returns what post_send() would return now.
+[[nodiscard]] PostVerdict judge_send(const QueuePair& qp, const SendRequest& request) noexcept;
+
 }  // namespace cairn::roce::rc

@@ -16,21 +16,27 @@ PostVerdict judge_service(wire::Service service, const SendRequest& request) noe
     return lacks_queue ? PostVerdict::BadSrqn : PostVerdict::Posted;
 }
 
+PostVerdict judge_kind(Abilities may, QpKind kind, wire::Service service, const SendRequest& request) noexcept {
+    if (!may.send && !may.flush) {
+        return kind.is_target ? PostVerdict::WrongSide : PostVerdict::WrongState;
+    }
+    return service != wire::Service::Rc ? judge_service(service, request) : PostVerdict::Posted;
+}
+
 }  // namespace
 
+PostVerdict judge_send(const QueuePair& qp, const SendRequest& request) noexcept {
+    const PostVerdict verdict = judge_kind(abilities_of(qp.state(), qp.kind()), qp.kind(), qp.service(), request);
+    return verdict == PostVerdict::Posted ? qp.requester().queue().judge(request) : verdict;
+}
+
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
-    const bool flushes = core_.may().flush;
-    if (!sends() && !flushes) {
-        return kind().is_target ? PostVerdict::WrongSide : PostVerdict::WrongState;
+    PostVerdict verdict = judge_kind(core_.may(), kind(), service(), request);
+    if (verdict != PostVerdict::Posted) {
+        return verdict;
     }
-    if (service() != wire::Service::Rc) {
-        const PostVerdict verdict = judge_service(service(), request);
-        if (verdict != PostVerdict::Posted) {
-            return verdict;
-        }
-    }
-    const PostVerdict verdict = sends_.post(request);
-    if (flushes && verdict == PostVerdict::Posted) {
+    verdict = sends_.post(request);
+    if (core_.may().flush && verdict == PostVerdict::Posted) {
         (void)requester_.flush();
     }
     return verdict;

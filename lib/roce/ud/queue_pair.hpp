@@ -48,6 +48,8 @@ public:
     // As rc::QueuePair::modify(). A send request that fails leads to SQE.
     [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which,
                                                       const QpAttributes& values) noexcept;
+    // What post_send() would return now.
+    [[nodiscard]] PostVerdict judge_send(const SendRequest& work) const noexcept;
     // TooLong: the message is longer than the path MTU. The path is pinned until the packet is made.
     [[nodiscard]] PostVerdict post_send(const UdRequest& request) noexcept;
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;
@@ -71,6 +73,7 @@ public:
 private:
     UdQueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const UdContext& context);
     void on_datagrams(std::span<const UdDatagram> datagrams, Instant now) noexcept override;
+    [[nodiscard]] PostVerdict judge_kind(const SendRequest& work) const noexcept;
     [[nodiscard]] std::optional<Drop> judge(const UdDatagram& datagram) noexcept;
     void take(const UdDatagram& datagram) noexcept;
     [[nodiscard]] bool place_datagram(const UdDatagram& datagram, std::span<const Sge> sges) const noexcept;

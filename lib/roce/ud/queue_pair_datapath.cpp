@@ -28,13 +28,10 @@ std::array<std::uint8_t, kGrhBytes> grh_of(const port::PacketRef& packet) noexce
 
 }  // namespace
 
-// mutants: ud-queue-pair-post-send
-PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
-    const bool flushes = core_.may().flush;
-    if (!core_.may().send && !flushes) {
+PostVerdict UdQueuePair::judge_kind(const SendRequest& work) const noexcept {
+    if (!core_.may().send && !core_.may().flush) {
         return PostVerdict::WrongState;
     }
-    const SendRequest& work = request.work;
     if (!has_work(wire::Service::Ud, work.opcode)) {
         return PostVerdict::BadOpcode;
     }
@@ -42,18 +39,29 @@ PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
     for (const Sge& sge : work.is_inline ? std::span<const Sge>{} : work.sges) {
         bytes += sge.bytes;
     }
-    if (bytes > path_mtu_bytes()) {
-        return PostVerdict::TooLong;
+    return bytes > path_mtu_bytes() ? PostVerdict::TooLong : PostVerdict::Posted;
+}
+
+PostVerdict UdQueuePair::judge_send(const SendRequest& work) const noexcept {
+    const PostVerdict verdict = judge_kind(work);
+    return verdict == PostVerdict::Posted ? sends_.judge(work) : verdict;
+}
+
+// mutants: ud-queue-pair-post-send
+PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
+    PostVerdict verdict = judge_kind(request.work);
+    if (verdict != PostVerdict::Posted) {
+        return verdict;
     }
     UdAddress& to = destinations_[sends_.tail() & (destinations_.size() - 1)];
-    const PostVerdict verdict = sends_.post(work);
+    verdict = sends_.post(request.work);
     if (verdict != PostVerdict::Posted) {
         return verdict;
     }
     to = request.to;
     to.qkey = (to.qkey.value & kOwnQkey) != 0 ? attributes().qkey : to.qkey;
     to.path->pin();
-    if (flushes) {
+    if (core_.may().flush) {
         flush_sends();
     }
     return verdict;
