@@ -1,5 +1,9 @@
 #include "lib/base/user_memory.hpp"
 
+#include <pthread.h>
+
+#include <csignal>
+
 namespace cairn {
 
 namespace {
@@ -7,13 +11,29 @@ namespace {
 // Reached without a call, since a handler reads them; they are few bytes, for which the loader keeps room.
 [[gnu::tls_model("initial-exec")]] constinit thread_local void** way_back = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local const void* last = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool may_fault = false;
+
+// A fault whose signal the thread blocks ends the process. Programs block all signals in their threads, and mean those
+// that are sent.
+[[gnu::noinline]] void let_fault() noexcept {
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+    may_fault = true;
+}
 
 }  // namespace
 
 constinit std::atomic<bool> UserMemory::expected_{false};
 
 // The compiler's own setjmp saves three words and no signal mask.
+// mutants: user-memory-run-guarded
 [[gnu::noinline]] bool UserMemory::run_guarded(void (*access)(const void*), const void* it) noexcept {
+    if (!may_fault) [[unlikely]] {
+        let_fault();
+    }
     void* back[5];
     if (__builtin_setjmp(back) != 0) {
         return false;

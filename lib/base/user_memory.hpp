@@ -14,6 +14,7 @@ public:
     static void expect_faults() noexcept { expected_.store(true, std::memory_order_relaxed); }
 
     // Calls `access`. Returns false if it touched memory that is not there; what it did before that stays done.
+    // A thread that blocks the signals of faults takes them from its first access on: one system call, once.
     // `access` owns nothing that needs a destructor, and calls nothing that may be left halfway: it copies.
     template <class Access>
     [[nodiscard]] static bool run(const Access& access) noexcept {

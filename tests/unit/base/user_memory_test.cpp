@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -44,6 +45,21 @@ TEST_F(UserMemoryTest, WhatHasVanishedIsNeitherReadNorWrittenAndItsAddressIsKnow
         EXPECT_EQ(UserMemory::last_fault(), edge + 8);
         EXPECT_TRUE(copy(own.data(), edge - 100, 100));
     }
+}
+
+// As threads do that leave all signals to another.
+TEST_F(UserMemoryTest, AThreadThatBlocksSignalsFailsToo) {
+    pages.vanish();
+    std::thread([this] {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        EXPECT_FALSE(copy(own.data(), pages.all().data(), 1));
+        EXPECT_FALSE(copy(own.data(), pages.all().data(), 1));
+        sigset_t now;
+        pthread_sigmask(SIG_SETMASK, nullptr, &now);
+        EXPECT_EQ(sigismember(&now, SIGTERM), 1) << "what is sent is another's, as ever";
+    }).join();
 }
 
 TEST_F(UserMemoryTest, ThreadsFailEachForItself) {
