@@ -10,6 +10,7 @@
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/qp.hpp"
+#include "lib/ibverbs/uncancelled.hpp"
 
 namespace cairn::ibverbs {
 
@@ -62,7 +63,11 @@ void explain(const Error& refused) noexcept {
 // `cmd_fd` is a descriptor of the file, and the context's from now on. Returns nullptr, with errno, if no descriptor is
 // left.
 ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
-    auto context = std::make_shared<Context>();
+    // Whose last object ends, ends it.
+    const std::shared_ptr<Context> context(new Context, [](Context* ended) noexcept {
+        const NoCancellation whole;
+        delete ended;
+    });
     if (!cmd_fd.is_open() || !context->events.count.open()) {
         return nullptr;
     }
@@ -143,6 +148,7 @@ ibv_context* import_context(int cmd_fd) {
 using namespace cairn::ibverbs;
 
 ibv_device** ibv_get_device_list(int* count) {
+    const NoCancellation whole;
     return make_or_null([count]() -> ibv_device** {
         const auto& devices = all_devices();
         auto* const list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
@@ -161,10 +167,12 @@ void ibv_free_device_list(ibv_device** list) {
 }
 
 ibv_context* ibv_open_device(ibv_device* device) {
+    const NoCancellation whole;
     return make_or_null([device] { return open_context(Device::of(device)); });
 }
 
 int ibv_close_device(ibv_context* context) {
+    const NoCancellation whole;
     Context& closed = Context::of(context);
     closed.port->remove(closed);
     {

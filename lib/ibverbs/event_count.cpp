@@ -22,7 +22,7 @@ bool EventCount::open() noexcept {
         return 0;
     });
     if (refused != 0) {
-        ::close(std::exchange(fd, -1));
+        uncancelled::close(std::exchange(fd, -1));
         errno = refused;
     }
     return refused == 0;
@@ -30,7 +30,7 @@ bool EventCount::open() noexcept {
 
 void EventCount::close() noexcept {
     InUse::remove(fd);
-    ::close(std::exchange(fd, -1));
+    uncancelled::close(std::exchange(fd, -1));
 }
 
 void EventCount::show() noexcept {

@@ -2,6 +2,7 @@
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/objects.hpp"
+#include "lib/ibverbs/uncancelled.hpp"
 
 using namespace cairn::ibverbs;
 
@@ -27,6 +28,7 @@ int ibv_dofork_range(void*, std::size_t) {
 
 // Contexts of other processes cannot be shared: their memory is not ours.
 ibv_context* ibv_import_device(int cmd_fd) {
+    const NoCancellation whole;
     return make_or_null([cmd_fd] { return import_context(cmd_fd); });
 }
 

@@ -1,15 +1,37 @@
-// System calls that are no cancellation points (pthreads): a thread that is cancelled in one would leave a lock behind.
-// Each does what the function of the same name does. Those of the port are in shared/system_calls.cpp.
+// System calls that are no cancellation points (pthreads): a thread that is cancelled in one would leave a lock behind,
+// or unwind through a function that nothing may leave but a return. Each does what the function of the same name does.
+// Those of the port are in shared/system_calls.cpp.
 #pragma once
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstddef>
 
+namespace cairn::ibverbs {
+
+// Threads are not cancelled in its scope.
+// mutants: ibverbs-no-cancellation
+class NoCancellation {
+public:
+    NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    NoCancellation(const NoCancellation&) = delete;
+    NoCancellation& operator=(const NoCancellation&) = delete;
+    ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+
+private:
+    int before_ = 0;
+};
+
+}  // namespace cairn::ibverbs
+
 namespace cairn::ibverbs::uncancelled {
 
+inline int close(int fd) noexcept {
+    return static_cast<int>(syscall(SYS_close, fd));
+}
 inline ssize_t write(int fd, const void* bytes, std::size_t count) noexcept {
     return syscall(SYS_write, fd, bytes, count);
 }

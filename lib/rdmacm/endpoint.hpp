@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "lib/cm/events.hpp"
+#include "lib/ibverbs/uncancelled.hpp"
 #include "lib/rdmacm/device.hpp"
 #include "lib/rdmacm/ends.hpp"
 #include "lib/rdmacm/event.hpp"
@@ -68,17 +69,7 @@ struct Endpoint {
     EventTally events{};
 };
 
-// Threads are not cancelled in its scope.
-class NoCancellation {
-public:
-    NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-    NoCancellation(const NoCancellation&) = delete;
-    NoCancellation& operator=(const NoCancellation&) = delete;
-    ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
-
-private:
-    int before_ = 0;
-};
+using ibverbs::NoCancellation;
 
 // Holds what guards an endpoint for a call. Threads are not cancelled meanwhile.
 class Held {

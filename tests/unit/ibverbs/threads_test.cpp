@@ -174,5 +174,30 @@ TEST(Threads, ShareAQueuePairAndItsQueue) {
     EXPECT_EQ(ibv_close_device(right), 0);
 }
 
+// Its cancellation is pending from the beginning, and acted upon where it waits, or never.
+TEST(Threads, ThatIsCancelledOpensAndClosesAsEver) {
+    configure_devices();
+    std::atomic<bool> done{false};
+    std::thread cancelled([&done] {
+        pthread_cancel(pthread_self());
+        ibv_context* const context = open_device("spare");
+        ASSERT_NE(context, nullptr);
+        ibv_comp_channel* const channel = ibv_create_comp_channel(context);
+        ASSERT_NE(channel, nullptr);
+        ibv_pd* const domain = ibv_alloc_pd(context);
+        EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+        ibv_context* const again = ibv_import_device(context->cmd_fd);
+        EXPECT_NE(again, nullptr);
+        EXPECT_EQ(ibv_close_device(again), 0);
+        EXPECT_EQ(ibv_close_device(context), 0);
+        EXPECT_EQ(ibv_dealloc_pd(domain), 0);  // with which the context ends
+        done.store(true);
+        pthread_testcancel();
+        FAIL() << "not cancelled";
+    });
+    cancelled.join();
+    EXPECT_TRUE(done.load());
+}
+
 }  // namespace
 }  // namespace cairn::test
