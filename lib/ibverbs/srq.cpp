@@ -15,9 +15,9 @@ ibv_async_event describe_srq(AsyncSource& source, ibv_event_type type) noexcept 
     return event;
 }
 
+// The limit means nothing to a queue that is made: ibv_modify_srq() sets it.
 [[nodiscard]] bool is_possible(const ibv_srq_attr& wanted) noexcept {
-    return wanted.max_wr >= 1 && wanted.max_wr <= roce::kMaxQueueSlots && wanted.max_sge <= roce::kMaxSges &&
-           wanted.srq_limit <= wanted.max_wr;
+    return wanted.max_wr >= 1 && wanted.max_wr <= roce::kMaxQueueSlots && wanted.max_sge <= roce::kMaxSges;
 }
 
 std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr& wanted) {
@@ -25,7 +25,6 @@ std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr&
     set_context(*srq, pd->context);
     srq->srq_context = srq_context;
     srq->pd = pd;
-    srq->queue.set_limit(wanted.srq_limit);
     return srq;
 }
 

@@ -60,8 +60,10 @@ TEST_F(QueuesTest, ACompletionQueueKeepsWhatItHoldsWhenItIsResized) {
 }
 
 TEST_F(QueuesTest, ASharedReceiveQueueIsResized) {
-    ibv_srq* const srq = make_srq({2, 1, 1});
+    ibv_srq* const srq = make_srq({2, 1, 0});
     ASSERT_NE(srq, nullptr);
+    ibv_srq_attr limit{0, 0, 1};
+    EXPECT_EQ(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
     EXPECT_EQ(post(srq), 0);
     EXPECT_EQ(post(srq), 0);
     EXPECT_EQ(post(srq), ENOMEM);
@@ -266,13 +268,24 @@ TEST_F(SendSlots, ABindingHasOneToo) {
     EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-TEST_F(QueuesTest, ALimitIsWithinTheQueue) {
-    errno = 0;
-    EXPECT_EQ(make_srq({2, 1, 3}), nullptr);
-    EXPECT_EQ(errno, EINVAL);
-    ibv_srq* const srq = make_srq({8, 1, 4});
+// Programs leave it as they find it. A queue has no limit before it is set.
+TEST_F(QueuesTest, ALimitMeansNothingToAQueueThatIsMade) {
+    ibv_srq* const srq = make_srq({2, 1, 0xcccc});
     ASSERT_NE(srq, nullptr);
-    ibv_srq_attr wanted{3, 0, 0};
+    ibv_srq_attr now{};
+    ASSERT_EQ(ibv_query_srq(srq, &now), 0);
+    EXPECT_EQ(now.srq_limit, 0U);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
+TEST_F(QueuesTest, ALimitIsWithinTheQueue) {
+    ibv_srq* const srq = make_srq({8, 1, 0});
+    ASSERT_NE(srq, nullptr);
+    ibv_srq_attr wanted{0, 0, 9};
+    EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_LIMIT), EINVAL);
+    wanted.srq_limit = 4;
+    EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_LIMIT), 0);
+    wanted = {3, 0, 0};
     EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR), EINVAL);  // the limit would lie beyond it
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
