@@ -48,6 +48,15 @@ protected:
         return id;
     }
 
+    // Its peer, an id of `channel_`, is told.
+    void refuse_next(rdma_port_space space) const {
+        await_request();
+        const IdPtr asked = take_request();
+        ASSERT_EQ(rdma_reject(asked.get(), nullptr, 0), 0);
+        const bool connects = space == RDMA_PS_TCP;
+        expect(connects ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE, connects ? 28 : 2);
+    }
+
     const ChannelPtr asked_;
 };
 
@@ -64,11 +73,7 @@ TEST_F(RdmacmRequestsTest, NoMoreRequestsWaitForAProgramThanItsBacklog) {
         }
         EXPECT_EQ(take_request(), nullptr);
         const IdPtr client = ask(server, space);
-        await_request();
-        const IdPtr asked = take_request();
-        ASSERT_EQ(rdma_reject(asked.get(), nullptr, 0), 0);
-        expect(space == RDMA_PS_TCP ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE,
-               space == RDMA_PS_TCP ? 28 : 2);
+        refuse_next(space);
     }
 }
 
@@ -81,11 +86,7 @@ TEST_F(RdmacmRequestsTest, ARequestBeyondTheBacklogIsTakenLater) {
         await_what_was_sent();
         EXPECT_NE(take_request(), nullptr);
         EXPECT_EQ(take_request(), nullptr);
-        await_request();
-        const IdPtr asked = take_request();
-        ASSERT_EQ(rdma_reject(asked.get(), nullptr, 0), 0);
-        expect(space == RDMA_PS_TCP ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE,
-               space == RDMA_PS_TCP ? 28 : 2);
+        refuse_next(space);
     }
 }
 
