@@ -7,8 +7,9 @@
 
 namespace cairn {
 
-// Leads to /dev/null. The child has one thread, so a number that it gives up is free until it opens something. System
-// calls are made as such: the functions of their names are cancellation points.
+// Leads to /dev/null, to be read only: who reads is at its end, and who writes is told EBADF, not that it is done. The
+// child has one thread, so a number that it gives up is free until it opens something. System calls are made as such:
+// the functions of their names are cancellation points.
 class Nowhere {
 public:
     Nowhere() noexcept = default;
@@ -36,8 +37,9 @@ public:
     }
 
 private:
+    // mutants: base-nowhere-open
     static int open() noexcept {
-        return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC));
+        return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC));
     }
     [[nodiscard]] bool copy_to(int fd) const noexcept {
         return source_ >= 0 && syscall(SYS_dup3, source_, fd, O_CLOEXEC) >= 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 #include "lib/base/nowhere.hpp"
 
@@ -16,8 +17,10 @@ namespace {
 
 bool leads_nowhere(int fd) {
     struct stat facts {};
-    return fstat(fd, &facts) == 0 && S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3) &&
-           fcntl(fd, F_GETFD) == FD_CLOEXEC;
+    char octet = 0;
+    errno = 0;
+    return read(fd, &octet, 1) == 0 && write(fd, &octet, 1) < 0 && errno == EBADF && fstat(fd, &facts) == 0 &&
+           S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3) && fcntl(fd, F_GETFD) == FD_CLOEXEC;
 }
 
 // Returns whether three descriptors lead nowhere behind it, and were what there is no copy of any more.
