@@ -18,17 +18,6 @@ struct AsyncSource {
     ibv_async_event (*describe)(AsyncSource& source, ibv_event_type type) noexcept = nullptr;
 };
 
-// Waits until the program acknowledged as many events of an object of verbs.h as it was given. The object's own mutex
-// guards the count.
-template <class Object>
-void await_acknowledged(Object& object, const std::uint32_t& acknowledged, std::uint32_t given) {
-    pthread_mutex_lock(&object.mutex);
-    while (acknowledged != given) {
-        pthread_cond_wait(&object.cond, &object.mutex);
-    }
-    pthread_mutex_unlock(&object.mutex);
-}
-
 // The adapter's lock guards it.
 struct AsyncEvents {
     EventCount count{};

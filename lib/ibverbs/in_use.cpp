@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -140,6 +141,16 @@ void InUse::remove(int event_fd) noexcept {
         const std::lock_guard hold(all_of_process->lock);
         all_of_process->event_fds.erase(event_fd);
     }
+}
+
+// mutants: ibverbs-in-use-has
+bool InUse::has(const Adapter& adapter) noexcept {
+    if (all_of_process == nullptr) {
+        return false;
+    }
+    const std::lock_guard hold(all_of_process->lock);
+    return std::any_of(all_of_process->adapters.begin(), all_of_process->adapters.end(),
+                       [&adapter](const Entry& each) { return each.adapter == &adapter; });
 }
 
 void InUse::visit(const Visit& each) {

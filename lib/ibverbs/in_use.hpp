@@ -26,6 +26,8 @@ public:
     // It ends now: waits until nobody visits. They do nothing to what was not added.
     static void remove(const Adapter& adapter) noexcept;
     static void remove(int event_fd) noexcept;
+    // Not so of what a child of fork() inherited.
+    [[nodiscard]] static bool has(const Adapter& adapter) noexcept;
     // An adapter does not end while it is visited, nor is it ended by who visits. Nothing may be added or removed
     // meanwhile by the visitor.
     static void visit(const Visit& each);

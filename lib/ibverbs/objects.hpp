@@ -11,6 +11,7 @@
 #include "lib/ibverbs/adapter.hpp"
 #include "lib/ibverbs/async_events.hpp"
 #include "lib/ibverbs/device.hpp"
+#include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/open_file.hpp"
 #include "lib/ibverbs/planned_failures.hpp"
 #include "lib/ibverbs/port_notices.hpp"
@@ -72,6 +73,21 @@ private:
     std::list<Object*> own_;
     typename std::list<Object*>::iterator at_;
 };
+
+// Waits until the program acknowledged as many events of an object of verbs.h as it was given. The object's own mutex
+// guards the count. In a child of fork() nobody acknowledges what its parent was given, and nobody may give the mutex
+// back.
+template <class Object>
+void await_acknowledged(Object& object, const std::uint32_t& acknowledged, std::uint32_t given) {
+    if (!InUse::has(adapter_of(object.context))) {
+        return;
+    }
+    pthread_mutex_lock(&object.mutex);
+    while (acknowledged != given) {
+        pthread_cond_wait(&object.cond, &object.mutex);
+    }
+    pthread_mutex_unlock(&object.mutex);
+}
 
 // Objects go together if they are of one adapter: then one lock guards both. nullptr goes with all.
 // mutants: ibverbs-is-of

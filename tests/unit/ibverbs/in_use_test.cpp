@@ -1,5 +1,7 @@
-// A fork() that gets no lock: perhaps a handler forks that interrupted who holds it.
+// A fork() that gets no lock: perhaps a handler forks that interrupted who holds it. Or while others are at what has a
+// lock of its own.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +52,37 @@ TEST(InUse, AChildOfWhoHoldsTheLocksIsAnOrphanAndGoesOn) {
     EXPECT_EQ(status, 0);
     ibv_wc none{};
     EXPECT_EQ(ibv_poll_cq(parts.end->queue, 1, &none), 0);  // its parent goes on, too
+    parts.end.reset();
+    EXPECT_EQ(ibv_close_device(parts.context), 0);
+}
+
+// It may end what had an event that its parent has not acknowledged yet, or acknowledges at the very moment.
+TEST(InUse, AChildEndsAQueueWhoseEventItsParentHas) {
+    configure_devices();
+    Parts parts;
+    {
+        VerbsEnd from(parts.context);
+        parts.end->connect(from.name());
+        from.connect(parts.end->name());
+        ASSERT_EQ(parts.end->post_receive(1, 0, 8), 0);
+        ASSERT_EQ(ibv_req_notify_cq(parts.end->queue, 0), 0);
+        ASSERT_EQ(from.post_send(2, 0, 8), 0);
+        ibv_cq* fired = nullptr;
+        void* context = nullptr;
+        ASSERT_EQ(ibv_get_cq_event(parts.end->channel, &fired, &context), 0);
+        pthread_mutex_lock(&fired->mutex);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);  // whoever hangs ends
+            const bool ended = ibv_destroy_qp(parts.end->pair) == 0 && ibv_destroy_cq(parts.end->queue) == 0;
+            _exit(ended ? 0 : 1);
+        }
+        pthread_mutex_unlock(&fired->mutex);
+        int status = -1;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        ibv_ack_cq_events(fired, 1);
+    }
     parts.end.reset();
     EXPECT_EQ(ibv_close_device(parts.context), 0);
 }
