@@ -113,10 +113,16 @@ private:
         Instant due{};
         bool on_socket = false;
     };
+    // What turns in a row came to.
+    struct Guarded {
+        bool found = false;      // packets had come
+        bool holds = false;      // acknowledgements are owed, and a caller that posts often may post soon
+        bool gives_way = false;  // there is more to do, and another thread waits for the lock
+    };
     void run_helper() noexcept;
     [[nodiscard]] Rest take_helper_turn(bool woken) noexcept;
     [[nodiscard]] Rest rest_beside_lease(Instant now, Instant last_call) noexcept;
-    [[nodiscard]] bool guard_turns(Instant now, bool& holds) noexcept;
+    [[nodiscard]] Guarded guard_turns(Instant now) noexcept;
     void flush(Instant now) noexcept;
     void give_out(Instant now) noexcept;
     [[nodiscard]] bool owes(roce::Engine::Owed owed) noexcept {
@@ -124,7 +130,7 @@ private:
     }
     void wake_helper() noexcept;
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
-    [[nodiscard]] Instant guard_for_event(Instant& tired_at) noexcept;
+    [[nodiscard]] Rest guard_for_event(Instant& tired_at) noexcept;
     void give_back_lease() noexcept;
     // It sends what callers leave.
     [[nodiscard]] bool helper_comes_soon(Instant now) const noexcept {

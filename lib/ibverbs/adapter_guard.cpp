@@ -19,11 +19,12 @@ namespace {
 
 using Owed = roce::Engine::Owed;
 
-constexpr int kMostGuardTurns = 64;             // in a row, with the lock held
-constexpr Duration kHold = microseconds(20);    // an acknowledgement, for a request to leave with
-constexpr Duration kPosts = microseconds(100);  // who posts does so more often than this
-constexpr Duration kBusy = microseconds(3);     // after which the helper tries the lock again
-constexpr Duration kActive = milliseconds(1);   // who calls does so more often than this
+constexpr int kMostGuardTurns = 64;               // in a row, with the lock held
+constexpr Duration kHold = microseconds(20);      // an acknowledgement, for a request to leave with
+constexpr Duration kPosts = microseconds(100);    // who posts does so more often than this
+constexpr Duration kBusy = microseconds(3);       // after which the helper tries the lock again
+constexpr Duration kGiveWay = microseconds(100);  // a thread that waits for the lock wakes meanwhile
+constexpr Duration kActive = milliseconds(1);     // who calls does so more often than this
 constexpr Duration kLong = seconds(3600);
 
 timespec time_until(Instant due) noexcept {
@@ -33,24 +34,25 @@ timespec time_until(Instant due) noexcept {
 
 }  // namespace
 
-// Takes turns until there is nothing to do. Returns true if packets had come. `holds`: acknowledgements are owed, and a
-// caller that posts often may post soon.
-bool Adapter::guard_turns(Instant now, bool& holds) noexcept {
-    bool found = false;
+// Takes turns until there is nothing to do, or somebody else is to have the lock: peers may send without end.
+// mutants: ibverbs-adapter-guard-turns
+Adapter::Guarded Adapter::guard_turns(Instant now) noexcept {
+    Guarded did;
     bool more = true;
     posts_.on_sent_by_other(now);
-    for (int turns = 0; more && turns < kMostGuardTurns; ++turns) {
+    for (int turns = 0; more && !did.gives_way && turns < kMostGuardTurns; ++turns) {
         now = turns == 0 ? now : this->now();
         more = worker_->take_in(now);
-        found = found || more;
+        did.found = did.found || more;
+        did.gives_way = more && lock_.is_awaited();
         const Owed owed = engine().owed();
-        holds = found && !more && now - posts_.last_post() < kPosts && owed == Owed::Acknowledgements;
-        if (!holds && !(more && !posts_.any_waiting() && held_.may_answer_later(owed))) {
+        did.holds = did.found && !more && now - posts_.last_post() < kPosts && owed == Owed::Acknowledgements;
+        if (!did.holds && !(more && !posts_.any_waiting() && held_.may_answer_later(owed))) {
             give_out(now);
         }
         events_.show_all();
     }
-    return found;
+    return did;
 }
 
 // Returns whether packets ended the sleep.
@@ -85,9 +87,11 @@ void Adapter::watch(Watched* watched) noexcept {
 Adapter::Rest Adapter::rest_beside_lease(Instant now, Instant last_call) noexcept {
     (void)policy_.decide(now, now, false);
     if (posts_.any_waiting() || owes(engine().owed()) || worker_->next_deadline() <= now) {
-        bool holds = false;
-        (void)guard_turns(now, holds);
+        const Guarded did = guard_turns(now);
         flush(now);
+        if (did.gives_way) {
+            return {now + kGiveWay, false};
+        }
     }
     const Instant until = now - last_call < kActive ? now + HelperPolicy::kNap : lease_.until();
     return {std::min(until, std::max(worker_->next_deadline(), now)), false};
@@ -102,22 +106,24 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
     }
     const bool parked = policy_.is_parked();
     const bool callers_poll = parked && begin - last < HelperPolicy::kPolls;
-    bool holds = false;
-    const bool found = !callers_poll && guard_turns(begin, holds);
+    const Guarded did = callers_poll ? Guarded{} : guard_turns(begin);
     const Instant now = this->now();
     if (parked) {
-        policy_.on_nap_end(now, last, found);
+        policy_.on_nap_end(now, last, did.found);
     } else if (woken) {
-        policy_.on_wake(found);
+        policy_.on_wake(did.found);
     }
     if (policy_.decide(now, last, armed_ != 0) == HelperPolicy::Mode::Park) {
         return {now + policy_.nap(), false};
     }
-    if (!holds) {
+    if (!did.holds) {
         flush(now);
     }
+    if (did.gives_way) {
+        return {now + kGiveWay, false};
+    }
     const Instant due = worker_->prepare_sleep(now);
-    const Duration sleep = holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
+    const Duration sleep = did.holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
     const Duration longest = policy_.spins() ? Duration{} : sleep;
     return {std::min(due, now + longest), true};
 }
@@ -133,18 +139,20 @@ void Adapter::give_back_lease() noexcept {
     }
 }
 
-// Takes the turns of a thread that has the lease, and renews it. Returns until when it may sleep.
-Instant Adapter::guard_for_event(Instant& tired_at) noexcept {
-    bool holds = false;
-    const bool found = guard_turns(this->now(), holds);
+// Takes the turns of a thread that has the lease, and renews it. Returns how it may sleep.
+Adapter::Rest Adapter::guard_for_event(Instant& tired_at) noexcept {
+    const Guarded did = guard_turns(this->now());
     const Instant now = this->now();
-    last_call_ = found ? now : last_call_;
-    tired_at = found ? now + GuardLease::kTired : tired_at;
-    if (!holds) {
+    last_call_ = did.found ? now : last_call_;
+    tired_at = did.found ? now + GuardLease::kTired : tired_at;
+    if (!did.holds) {
         flush(now);
     }
     lease_.renew(now);
-    return std::min(worker_->prepare_sleep(now), now + (holds ? kHold : GuardLease::kRenew));
+    if (did.gives_way) {
+        return {now + kGiveWay, false};
+    }
+    return {std::min(worker_->prepare_sleep(now), now + (did.holds ? kHold : GuardLease::kRenew)), true};
 }
 
 // Not noexcept: a thread that is cancelled in ppoll() unwinds. Where it cannot be told whether a signal ends the sleep,
@@ -163,13 +171,13 @@ bool Adapter::sleep_for_event(int fd) {
         tired_at = now() + GuardLease::kTired;
     }
     for (;;) {
-        Instant due{};
+        Rest rest;
         {
             const std::lock_guard hold(lock_);
-            due = guard_for_event(tired_at);
+            rest = guard_for_event(tired_at);
         }
-        std::array<pollfd, 2> waiting{{{fd, POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
-        const timespec left = time_until(due);
+        std::array<pollfd, 2> waiting{{{fd, POLLIN, 0}, {rest.on_socket ? socket_fd_ : -1, POLLIN, 0}}};
+        const timespec left = time_until(rest.due);
         const int ready = ppoll(waiting.data(), waiting.size(), &left, nullptr);
         const int reason = errno;
         const bool ended = ready < 0 && (reason != EINTR || Interruptions::look().end);

@@ -61,6 +61,9 @@ public:
         }
     }
 
+    // The caller has the lock, and a thread has waited for long enough that it sleeps, or has until the caller had it.
+    [[nodiscard]] bool is_awaited() const noexcept { return word_.load(std::memory_order_relaxed) == kAwaited; }
+
     // In a child of fork(), which has one thread: whoever holds it will not give it back.
     void free_in_child() noexcept { word_.store(kFree, std::memory_order_relaxed); }
 

@@ -1,0 +1,68 @@
+// The adapter and its threads: who comes to its lock, and when.
+#include "lib/ibverbs/adapter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "lib/ibverbs/in_use.hpp"
+#include "tests/support/verbs_devices.hpp"
+
+namespace cairn::test {
+namespace {
+
+// Has something to do in each turn, as peers make who send without end, and takes its time.
+class Busy final : public worker::Tenant {
+public:
+    bool on_turn(Instant /*now*/) noexcept override {
+        ++turns;
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+        return true;
+    }
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant{}; }
+
+    std::atomic<int> turns{0};
+};
+
+TEST(Adapter, WhoWaitsForItsLockDoesNotWaitForAllThatPeersSend) {
+    configure_devices();
+    ibv_context* const context = open_device("spare");
+    ASSERT_NE(context, nullptr);
+    ibverbs::Adapter* adapter = nullptr;
+    ibverbs::InUse::visit([&adapter](const std::string& device, ibverbs::Adapter& each) {
+        adapter = device == "spare" ? &each : adapter;
+    });
+    ASSERT_NE(adapter, nullptr);
+    Busy busy;
+    worker::Tenancy tenancy;
+    {
+        const std::lock_guard hold(adapter->lock());
+        tenancy = adapter->worker().add(busy);
+        adapter->settle();
+    }
+    constexpr int kTimes = 12;
+    constexpr int kLong = 10;  // turns of the 64 that the helper takes in a row
+    int waited = 0;
+    for (int i = 0; i < kTimes; ++i) {
+        const int begin = busy.turns.load();
+        while (busy.turns.load() < begin + 3) {  // the helper is at it
+            std::this_thread::yield();
+        }
+        const int before = busy.turns.load();
+        const std::lock_guard hold(adapter->lock());
+        waited += busy.turns.load() - before > kLong ? 1 : 0;
+    }
+    EXPECT_LE(waited, kTimes / 3) << "rounds; some may be the machine's, where others have the CPU";
+    {
+        const std::lock_guard hold(adapter->lock());
+        tenancy.leave();
+    }
+    EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+}  // namespace
+}  // namespace cairn::test
