@@ -106,6 +106,8 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
     }
     const bool parked = policy_.is_parked();
     const bool callers_poll = parked && begin - last < HelperPolicy::kPolls;
+    // What this turn sends leaves before the next nap, not behind it.
+    const bool sends = !callers_poll && (owes(engine().owed()) || worker_->next_deadline() <= begin);
     const Guarded did = callers_poll ? Guarded{} : guard_turns(begin);
     const Instant now = this->now();
     if (parked) {
@@ -114,6 +116,9 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
         policy_.on_wake(did.found);
     }
     if (policy_.decide(now, last, armed_ != 0) == HelperPolicy::Mode::Park) {
+        if ((sends || did.found) && !did.holds) {
+            flush(now);
+        }
         return {now + policy_.nap(), false};
     }
     if (!did.holds) {
