@@ -213,10 +213,16 @@ TEST_F(MemoryFaultsDeathTest, AFaultOfAProgramThatIgnoresItEndsItAsEver) {
 
 // Such handlers were set behind ours and keep what stood there before them: ours.
 TEST_F(MemoryFaultsDeathTest, HandlersThatPassOnToEachOtherEnd) {
+    static int calls = 0;
+    catch_memory_faults();
+    install([](int number, siginfo_t* info, void* context) {
+        if (++calls > 5) {
+            _exit(1);
+        }
+        earlier.sa_sigaction(number, info, context);
+    });
     catch_memory_faults();
     install([](int number, siginfo_t* info, void* context) { earlier.sa_sigaction(number, info, context); });
-    catch_memory_faults();
-    install([](int number, siginfo_t* info, void* context) { return earlier.sa_sigaction(number, info, context); });
     catch_memory_faults();
     EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
 }
