@@ -75,8 +75,12 @@ Result<int> run(int argc, char** argv) {
         return parsed.error();
     }
     const launch::Options& options = parsed.value();
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
-    const Result<launch::Libraries> libraries = launch::find_libraries(self);
+    std::error_code refused;
+    const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", refused);
+    if (refused) {
+        return Error{"cannot read /proc/self/exe: " + refused.message(), "mount /proc"};
+    }
+    const Result<launch::Libraries> libraries = launch::find_libraries(self.parent_path().string());
     if (!libraries.ok()) {
         return libraries.error();
     }

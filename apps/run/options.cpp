@@ -1,6 +1,7 @@
 #include "apps/run/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
@@ -25,7 +26,16 @@ constexpr const char* kFooter =
     "  CAIRN_RDMACM=FILE               the distribution's librdmacm.so.1, for rsockets, if the loader does not find "
     "it\n"
     "\nExamples of configuration files are in the folder config/: run.toml is one for --config.\n"
-    "\nExit status: the program's; 2 if it is out of reach or an argument is wrong.";
+    "\nExit status: the program's; 2 if it is out of reach or an argument is wrong. Of --stat PID, 1 if that program\n"
+    "does not use the library.";
+
+// Returns what is wrong with it; empty: nothing.
+std::string refuse_no_pid(const std::string& text) {
+    int pid = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+    const bool is_pid = error == std::errc{} && end == text.data() + text.size() && pid > 0;
+    return is_pid ? "" : text + " is no PID: these are whole numbers from 1";
+}
 
 void add_options(CLI::App& app, Options& options, bool& info) {
     app.add_option("--devices", options.devices,
@@ -49,14 +59,14 @@ void add_options(CLI::App& app, Options& options, bool& info) {
         app, "--view", options.view,
         {{"auto", View::Auto}, {"namespaces", View::Namespaces}, {"shim", View::Shim}, {"none", View::None}},
         "how /sys/class/infiniband and /dev/infiniband come about, of the program alone: by private "
-        "namespaces, by a preloaded shim, or not");
+        "namespaces, by a preloaded shim (then as long as PROGRAM itself runs), or not");
     app.set_config("--config", "", "a file with these arguments, in TOML: devices = \"cairn0=10.0.0.1\"");
     app.add_flag("--info", info, "show the devices, their GIDs and limits, and what this machine allows");
     app.add_option("--stat", options.stat_pid,
                    "show the counters of running programs that use the library: of the one with this PID, or of all")
         ->expected(0, 1)
         ->type_name("[PID]")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Validator(refuse_no_pid, ""));
     app.footer(kFooter);
     app.prefix_command();
 }

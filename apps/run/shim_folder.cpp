@@ -23,6 +23,7 @@ namespace cairn::launch {
 namespace {
 
 constexpr std::string_view kPrefix = "cairn-run.";
+constexpr std::size_t kDrawnChars = 6;  // behind it, by mkdtemp()
 constexpr int kLookEvery_ms = 1000;
 constexpr int kMostTries = 10;
 
@@ -53,11 +54,29 @@ void remove_folder(const std::string& path) noexcept {
     std::filesystem::remove_all(path, ignored);
 }
 
+// Users may give their folders such names, and have other things in there than fill() makes.
+bool may_be_ours(const std::filesystem::path& folder) {
+    const std::string name = folder.filename().string();
+    if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kDrawnChars) {
+        return false;
+    }
+    std::error_code refused;
+    bool has_view = false;
+    for (std::filesystem::directory_iterator each(folder, refused), end; !refused && each != end;
+         each.increment(refused)) {
+        const std::string inside = each->path().filename().string();
+        if (inside != "sys" && inside != "dev") {
+            return false;
+        }
+        has_view = has_view || std::filesystem::is_directory(each->path() / "class/infiniband", refused);
+    }
+    return has_view && !refused;
+}
+
 void remove_stale_folders(const std::string& in) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(in, ignored)) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with(kPrefix)) {
+        if (!may_be_ours(entry.path())) {
             continue;
         }
         if (const int fd = lock_folder(entry.path().string()); fd >= 0) {

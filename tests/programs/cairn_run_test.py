@@ -314,13 +314,22 @@ class Views(CairnRun):
 
     def test_a_folder_that_nobody_keeps_is_removed(self):
         with tempfile.TemporaryDirectory() as runtime:
-            os.makedirs(f'{runtime}/cairn-run.stale/sys')
+            os.makedirs(f'{runtime}/cairn-run.stale0/sys/class/infiniband')
             out = self.output('--view', 'shim', 'sh', '-c', 'ls $XDG_RUNTIME_DIR', env={'XDG_RUNTIME_DIR': runtime})
             self.assertRegex(out, r'^cairn-run\.[A-Za-z0-9]{6}\n$')
             for _ in range(SECONDS * 50):
                 if not glob.glob(f'{runtime}/*'):
                     break
                 time.sleep(0.02)
+
+    def test_folders_of_users_stay(self):
+        with tempfile.TemporaryDirectory() as runtime:
+            for kept in ('cairn-run.results/sys/class/infiniband', 'cairn-run.abcdef', 'cairn-run.ghijkl/sys/class',
+                         'cairn-run.mnopqr/sys/class/infiniband', 'cairn-run.mnopqr/data'):
+                os.makedirs(f'{runtime}/{kept}')
+            before = sorted(os.listdir(runtime))
+            self.output('--view', 'shim', 'true', env={'XDG_RUNTIME_DIR': runtime})
+            self.assertEqual([name for name in before if not os.path.exists(f'{runtime}/{name}')], [])
 
     def test_whoever_waits_for_output_or_children_does_not_wait_for_the_keeper(self):
         script = 'import os\ntry: os.wait()\nexcept ChildProcessError: print("childless")'
@@ -473,6 +482,10 @@ class Telling(CairnRun):
         for line in shown.splitlines():  # nobody has a line that begins as that of another program
             self.assertTrue(line.startswith((f'{os.getpid()} ', '  ')), line)
         self.assertLess(len(shown), 2 << 20)
+
+    def test_what_is_no_pid_is_refused(self):
+        for text in ('abc', '0', '1x', '99999999999999999999'):
+            self.assertIn(f'{text} is no PID: these are whole numbers from 1', self.refused('--stat', text))
 
     def test_they_stand_alone(self):
         self.assertIn('stand alone', self.refused('--info', 'true'))
