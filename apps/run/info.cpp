@@ -71,7 +71,7 @@ void show_device(const Verbs& verbs, ibv_device* device, const std::string& addr
 }
 
 void show_machine(const Libraries& libraries, const ViewPlan& plan) {
-    const Status namespaces = probe_namespaces(plan);
+    const Status namespaces = probe_namespaces(plan, false);
     const std::string shim =
         libraries.shim.empty() ? "there is no shim either: only programs that ask the library see them" : "the shim";
     fmt::print("/dev/infiniband and /sys/class/infiniband: {}\n",

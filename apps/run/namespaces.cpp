@@ -15,6 +15,7 @@
 #include <memory>
 #include <string_view>
 
+#include "apps/run/user_namespace.hpp"
 #include "apps/run/view.hpp"
 #include "lib/base/owned_fd.hpp"
 
@@ -40,13 +41,19 @@ bool write_text(const char* path, const std::string& text) noexcept {
 }
 
 // Who may not have a mount namespace may have one in a user namespace of his own, where he stays who he is.
-Status unshare_mounts() {
+Status unshare_mounts(bool asked_for) {
     const uid_t user = geteuid();
     const gid_t group = getegid();
     if (unshare(CLONE_NEWNS) == 0) {
         return Nothing{};
     }
-    if (errno != EPERM || unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+    if (errno != EPERM) {
+        return refused("unshare");
+    }
+    if (const char* const reason = judge_user_namespace(standing_of_process(), asked_for)) {
+        return Error{fmt::format("private namespaces are refused: a user namespace would not do: {}", reason), kRemedy};
+    }
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
         return refused("unshare");
     }
     // The kernel lets an ordinary user map his group only after this; it is not there where it is not needed.
@@ -60,29 +67,36 @@ Status unshare_mounts() {
     return Nothing{};
 }
 
+// A folder that another one is mounted on.
+struct Covered {
+    OwnedFd folder;
+    OwnedFd copy;  // of it, with all that is mounted in it, which is mounted nowhere yet; of kernels that can
+};
+
 // Lets what stands at `name` of the covered folder stand at `path`.
-bool keep(int covered, const char* name, const std::string& path) noexcept {
+bool keep(const Covered& covered, const char* name, const std::string& path) noexcept {
     struct stat facts {};
-    if (fstatat(covered, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(covered.folder.get(), name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
         return errno == ENOENT;  // it went meanwhile
     }
     if (S_ISLNK(facts.st_mode)) {
         std::array<char, PATH_MAX> target{};
-        return readlinkat(covered, name, target.data(), target.size() - 1) > 0 &&
+        return readlinkat(covered.folder.get(), name, target.data(), target.size() - 1) > 0 &&
                symlink(target.data(), path.c_str()) == 0;
     }
     const bool made = S_ISDIR(facts.st_mode) ? mkdir(path.c_str(), 0755) == 0 : mknod(path.c_str(), S_IFREG, 0) == 0;
-    const std::string source = fmt::format("/proc/self/fd/{}/{}", covered, name);
-    return made && mount(source.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
+    const std::string source = fmt::format("/proc/self/fd/{}/{}", covered.folder.get(), name);
+    return made && (mount(source.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0 || errno == ENOENT);
 }
 
 // Covers a folder with an empty one, in which all that stood there stands again, except for `names`.
 Status cover(const char* folder, const std::vector<std::string_view>& names) {
-    const OwnedFd covered(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!covered.is_open()) {
+    const Covered covered{OwnedFd(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)),
+                          OwnedFd(open_tree(AT_FDCWD, folder, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE))};
+    if (!covered.folder.is_open()) {
         return refused(folder);
     }
-    const int listed = openat(covered.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int listed = openat(covered.folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(listed < 0 ? nullptr : fdopendir(listed), closedir);
     if (entries == nullptr || mount("cairn", folder, "tmpfs", MS_NOSUID, "mode=755") != 0) {
         return refused(fmt::format("a mount on {}", folder));
@@ -91,7 +105,7 @@ Status cover(const char* folder, const std::vector<std::string_view>& names) {
         const std::string_view name = entry->d_name;
         const bool is_ours = std::find(names.begin(), names.end(), name) != names.end();
         if (name != "." && name != ".." && !is_ours &&
-            !keep(covered.get(), entry->d_name, fmt::format("{}/{}", folder, name))) {
+            !keep(covered, entry->d_name, fmt::format("{}/{}", folder, name))) {
             return refused(fmt::format("a mount on {}/{}", folder, name));
         }
     }
@@ -116,8 +130,8 @@ Status fill(const ViewPlan& plan) {
 
 }  // namespace
 
-Status enter_namespaces(const ViewPlan& plan) {
-    if (Status unshared = unshare_mounts(); !unshared.ok()) {
+Status enter_namespaces(const ViewPlan& plan, bool asked_for) {
+    if (Status unshared = unshare_mounts(asked_for); !unshared.ok()) {
         return unshared;
     }
     // What is mounted outside later still comes in. Nothing goes out.
@@ -136,14 +150,14 @@ Status enter_namespaces(const ViewPlan& plan) {
     return done;
 }
 
-Status probe_namespaces(const ViewPlan& plan) {
+Status probe_namespaces(const ViewPlan& plan, bool asked_for) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
         return refused("pipe");
     }
     const pid_t child = fork();
     if (child == 0) {
-        const Status entered = enter_namespaces(plan);
+        const Status entered = enter_namespaces(plan, asked_for);
         const std::string text = entered.ok() ? "" : entered.error().what;
         const ssize_t written = write(ends[1], text.data(), text.size());
         _exit(entered.ok() && written == 0 ? 0 : 1);

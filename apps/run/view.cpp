@@ -42,9 +42,9 @@ Status show_by_shim(const ViewPlan& plan, const std::string& shim) {
     return Nothing{};
 }
 
-Status show_by_namespaces(const ViewPlan& plan) {
-    const Status probed = probe_namespaces(plan);
-    return probed.ok() ? enter_namespaces(plan) : probed;
+// A program that the shim leads elsewhere may run this one, which is to see what is there.
+void leave_outer_shim() {
+    unsetenv("CAIRN_SHIM_ROOT");
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ bool write_view_file(const std::string& path, const std::string& text) {
             return false;
         }
     }
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
     const bool written =
         fd >= 0 && fchmod(fd, 0444) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (fd >= 0) {
@@ -79,15 +79,19 @@ Status show_devices(View view, const ViewPlan& plan, const std::string& shim) {
     switch (view) {
         case View::None:
             return Nothing{};
-        case View::Namespaces:
-            return show_by_namespaces(plan);
         case View::Shim:
             return show_by_shim(plan, shim);
+        case View::Namespaces:
         case View::Auto:
             break;
     }
-    const Status in_namespaces = show_by_namespaces(plan);
+    leave_outer_shim();
+    const bool asked_for = view == View::Namespaces;
+    const Status in_namespaces = probe_namespaces(plan, asked_for);
     if (in_namespaces.ok()) {
+        return enter_namespaces(plan, asked_for);  // an error is the end: what is half there is no place for a program
+    }
+    if (asked_for) {
         return in_namespaces;
     }
     const Status by_shim = show_by_shim(plan, shim);

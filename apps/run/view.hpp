@@ -19,11 +19,12 @@ struct ViewPlan {
 [[nodiscard]] ViewPlan plan_view(const std::vector<ibverbs::DeviceConfig>& devices);
 
 // Moves this process into a mount namespace of its own, and a user namespace if it takes one, where the files and the
-// nodes stand beside all that stood there. The user keeps his number. Errors: the kernel refuses; then this process may
-// be half there, so that probe_namespaces() comes first.
-[[nodiscard]] Status enter_namespaces(const ViewPlan& plan);
+// nodes stand beside all that stood there. The user keeps his number, and his rights unless he asked for namespaces.
+// Errors: the kernel refuses, or judge_user_namespace() does; then this process may be half there, so that
+// probe_namespaces() comes first.
+[[nodiscard]] Status enter_namespaces(const ViewPlan& plan, bool asked_for);
 // Tries the same in a child. Errors: those of enter_namespaces().
-[[nodiscard]] Status probe_namespaces(const ViewPlan& plan);
+[[nodiscard]] Status probe_namespaces(const ViewPlan& plan, bool asked_for);
 
 // Writes the files and the nodes into a new folder, which a process in the background removes once this one, or the
 // program that it becomes, has ended. Removes folders whose keepers were killed. Returns the folder's path. Errors: no
@@ -34,7 +35,7 @@ struct ViewPlan {
 // View::Auto, both ways are.
 [[nodiscard]] Status show_devices(View view, const ViewPlan& plan, const std::string& shim);
 
-// Makes a file and the folders above it. Returns false, with errno, if it cannot.
+// Makes a file that is not there, and the folders above it. Returns false, with errno, if it cannot.
 [[nodiscard]] bool write_view_file(const std::string& path, const std::string& text);
 
 }  // namespace cairn::launch
