@@ -73,6 +73,15 @@ struct Covered {
     OwnedFd copy;  // of it, with all that is mounted in it, which is mounted nowhere yet; of kernels that can
 };
 
+// The kernel looks for pseudo-terminals beside the node that is opened, which has to stand in its own folder.
+bool keep_with_folder(const Covered& covered, const char* name, const std::string& path) noexcept {
+    const std::string hidden = fmt::format(".beside-{}", name);
+    const std::string folder = path.substr(0, path.rfind('/') + 1) + hidden;
+    return mkdir(folder.c_str(), 0755) == 0 &&
+           move_mount(covered.copy.get(), "", AT_FDCWD, folder.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0 &&
+           symlink(fmt::format("{}/{}", hidden, name).c_str(), path.c_str()) == 0;
+}
+
 // Lets what stands at `name` of the covered folder stand at `path`.
 bool keep(const Covered& covered, const char* name, const std::string& path) noexcept {
     struct stat facts {};
@@ -83,6 +92,9 @@ bool keep(const Covered& covered, const char* name, const std::string& path) noe
         std::array<char, PATH_MAX> target{};
         return readlinkat(covered.folder.get(), name, target.data(), target.size() - 1) > 0 &&
                symlink(target.data(), path.c_str()) == 0;
+    }
+    if (S_ISCHR(facts.st_mode) && std::string_view(name) == "ptmx" && covered.copy.is_open()) {
+        return keep_with_folder(covered, name, path);
     }
     const bool made = S_ISDIR(facts.st_mode) ? mkdir(path.c_str(), 0755) == 0 : mknod(path.c_str(), S_IFREG, 0) == 0;
     const std::string source = fmt::format("/proc/self/fd/{}/{}", covered.folder.get(), name);

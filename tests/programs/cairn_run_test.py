@@ -351,6 +351,15 @@ class Views(CairnRun):
         gids = [f'0000:0000:0000:0000:0000:ffff:7f{HEX[0]}:{HEX[1]}0{host}' for host in (2, 3)]
         self.assertEqual(out.splitlines(), [gids[1], gids[0], gids[1], '666'])
 
+    def test_terminals_are_there(self):
+        script = ('import os; ours, theirs = os.openpty(); os.write(ours, b"typed\\n"); '
+                  'print(os.read(theirs, 9), os.isatty(theirs), '
+                  'os.path.samefile(os.ttyname(theirs), f"/proc/self/fd/{theirs}"))')
+        self.needs('/usr/bin/python3')  # for other users: the one that runs this may be in somebody's home
+        for view, user in self.views():
+            out = self.output('--view', view, '/usr/bin/python3', '-c', script, **user)
+            self.assertEqual(out, "b'typed\\n' True True\n")
+
     def test_root_keeps_its_rights(self):
         if os.getuid() != 0:
             self.skipTest('only root has rights to lose')
