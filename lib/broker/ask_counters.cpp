@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "lib/base/monotonic_clock.hpp"
+#include "lib/broker/users.hpp"
 
 namespace cairn::broker {
 
@@ -42,7 +43,7 @@ Result<telemetry::CounterSnapshot<Counter>> ask_for_counters(const Place& place,
         return Error{fmt::format("no broker of UDP {} listens: {}", place.text(), std::strerror(errno)),
                      "it is there while programs have the address"};
     }
-    if (geteuid() != 0 && peer_of(broker.get()).uid != geteuid()) {
+    if (geteuid() != 0 && !is_user(peer_of(broker.get()).uid, geteuid())) {
         return Error{fmt::format("the broker of UDP {} is another user's", place.text()), "ask as that user"};
     }
     if (!send_message(broker.get(), Look{}, {}, false)) {

@@ -16,6 +16,7 @@
 
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/broker/start.hpp"
+#include "lib/broker/users.hpp"
 
 namespace cairn::broker {
 
@@ -122,7 +123,7 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts)
         const std::optional<NoBroker> failed = start(config, starts);
         return failed ? Outcome(*failed) : std::nullopt;
     }
-    if (peer_of(connection.get()).uid != geteuid()) {
+    if (!is_user(peer_of(connection.get()).uid, geteuid())) {
         return Refusal::AnotherUser;
     }
     return ask(connection.get()) ? hear_answer(std::move(connection)) : std::nullopt;
@@ -130,7 +131,11 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts)
 
 // A broker may end between the connection and the answer, as may a process that was about to start one.
 // One that was just started is asked at once.
+// mutants: broker-meeting-meet
 Meeting meet(const MeetingConfig& config, Starts starts, const Ask& ask) {
+    if (!is_one_user(geteuid())) {
+        return NoBroker{fmt::format("uid {} is any user's in this user namespace; run as another one", geteuid())};
+    }
     const Instant until = read_monotonic() + config.patience;
     for (bool first = true; first || read_monotonic() < until; first = false) {
         const int left = starts.left;

@@ -103,6 +103,8 @@ bool send_sockets(int socket, std::span<const int> fds, bool waits) noexcept {
     return sent;
 }
 
+// The kernel tells that the other end has gone without having read all, once, before what that end said.
+// mutants: broker-receive-packet
 Received receive_packet(int socket, Packet& packet, bool waits) {
     alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> control;
     iovec part{packet.room.data(), packet.room.size()};
@@ -115,7 +117,7 @@ Received receive_packet(int socket, Packet& packet, bool waits) {
     ssize_t bytes = 0;
     do {
         bytes = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
-    } while (bytes < 0 && errno == EINTR);
+    } while (bytes < 0 && (errno == EINTR || errno == ECONNRESET));
     if (bytes < 0) {
         return errno == EAGAIN ? Received::Nothing : Received::End;
     }

@@ -14,6 +14,7 @@
 
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/broker/mad_datagram.hpp"
+#include "lib/broker/users.hpp"
 
 namespace cairn::broker {
 
@@ -119,7 +120,7 @@ void Server::serve_listener() {
             }
             return;
         }
-        if (peer_of(socket.get()).uid != user_) {
+        if (!is_user(peer_of(socket.get()).uid, user_)) {
             hub_.counters().count(Counter::AnotherUser);
             (void)send_message(socket.get(), Refused{Refusal::AnotherUser}, {}, false);
             continue;

@@ -15,6 +15,7 @@
 
 #include "lib/base/blocked_signals.hpp"
 #include "lib/base/secret.hpp"
+#include "lib/broker/users.hpp"
 #include "lib/ibverbs/adapter.hpp"
 #include "lib/ibverbs/in_use.hpp"
 
@@ -49,7 +50,7 @@ bool is_same_user(int connection) noexcept {
     ucred peer{};
     socklen_t bytes = sizeof(peer);
     return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-           (peer.uid == geteuid() || peer.uid == 0);
+           (broker::is_user(peer.uid, geteuid()) || broker::is_user(peer.uid, 0));
 }
 
 void answer(int connection) {

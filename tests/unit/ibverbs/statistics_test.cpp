@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -13,13 +17,14 @@
 
 #include "lib/base/owned_fd.hpp"
 #include "lib/ibverbs/statistics.hpp"
+#include "tests/support/user_namespace.hpp"
 #include "tests/support/verbs_devices.hpp"
 
 namespace cairn::test {
 namespace {
 
-std::string find_socket() {
-    const std::string begin = std::string("@") + ibverbs::kStatisticsPrefix + std::to_string(getpid()) + ".";
+std::string find_socket(pid_t of = getpid()) {
+    const std::string begin = std::string("@") + ibverbs::kStatisticsPrefix + std::to_string(of) + ".";
     std::ifstream all("/proc/net/unix");
     for (std::string line; std::getline(all, line);) {
         if (const std::size_t at = line.find(begin); at != std::string::npos) {
@@ -87,6 +92,35 @@ TEST(Statistics, AnAdapterEndsWithItsLastDeviceWhoeverAsksMeanwhile) {
             ASSERT_EQ(count_threads("cairn-helper"), 0) << "closed " << i << " times";
         }
         ends.store(true);
+    }
+}
+
+// The kernel names whoever asks by the number of the program's own user.
+TEST(Statistics, ItTellsNothingToWhomItCannotTellFromOthers) {
+    configure_devices();
+    for (const std::uint32_t uid : {65534U, geteuid()}) {
+        const Sockets between;
+        const pid_t program = fork();
+        if (program == 0) {
+            const bool there = become_in_user_namespace(uid);
+            const bool opened = there && open_device("spare") != nullptr;
+            const int outcome = !there ? kNoUserNamespace : opened ? 0 : 1;
+            static_cast<void>(write(between.ends[1], &outcome, sizeof(outcome)));
+            pause();
+            _exit(0);
+        }
+        int outcome = -1;
+        EXPECT_EQ(read(between.ends[0], &outcome, sizeof(outcome)), static_cast<ssize_t>(sizeof(outcome)));
+        const std::string name = outcome == 0 ? find_socket(program) : "";
+        const std::string answer = name.empty() ? "" : ask(name);
+        kill(program, SIGKILL);
+        waitpid(program, nullptr, 0);
+        if (outcome == kNoUserNamespace) {
+            GTEST_SKIP() << "needs a user namespace";
+        }
+        ASSERT_EQ(outcome, 0);
+        ASSERT_NE(name, "");
+        EXPECT_EQ(answer.find("spare 127.") != std::string::npos, uid != 65534U) << uid;
     }
 }
 

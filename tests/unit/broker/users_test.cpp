@@ -1,0 +1,106 @@
+// Users in a user namespace that has one number for many of them: who may have the address there.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "lib/broker/meeting.hpp"
+#include "lib/broker/users.hpp"
+#include "tests/support/user_namespace.hpp"
+#include "tests/unit/broker/running_broker.hpp"
+
+namespace cairn::broker {
+namespace {
+
+constexpr std::string_view kMapOfAll = "         0          0 4294967295\n";
+constexpr std::string_view kMapOfOne = "     65534      65534          1\n";
+
+TEST(Users, OneNumberIsManyUsersWhereTheNamespaceDoesNotMapAll) {
+    EXPECT_FALSE(is_one_user(65534, "65534\n", kMapOfOne));
+    EXPECT_TRUE(is_one_user(65534, "65534\n", kMapOfAll));
+    EXPECT_TRUE(is_one_user(1000, "65534\n", kMapOfOne));
+    EXPECT_TRUE(is_one_user(65534, "777\n", kMapOfOne));
+    EXPECT_FALSE(is_one_user(777, "777\n", kMapOfOne));
+}
+
+TEST(Users, WhatCannotBeReadIsAsUsualAndMapsNotAll) {
+    for (const std::string_view nothing : {"", "\n", "x", "-1\n", "4294967296\n"}) {
+        EXPECT_FALSE(is_one_user(65534, nothing, kMapOfOne));
+        EXPECT_TRUE(is_one_user(1000, nothing, kMapOfOne));
+        EXPECT_FALSE(is_one_user(65534, "65534\n", nothing));
+    }
+}
+
+TEST(Users, AMapOfAllIsThatAndNoMore) {
+    EXPECT_TRUE(is_one_user(65534, "65534\n", "0 0 4294967295"));
+    for (const std::string_view other :
+         {"0 0 4294967294\n", "0 100000 4294967295\n", "1 0 4294967295\n", "0 0\n", "0 0 42949672950\n",
+          "0 0 4294967295 1\n", "0 0 4294967295\n5 5 1\n", "0 0 65534\n65534 65534 4294901761\n"}) {
+        EXPECT_FALSE(is_one_user(65534, "65534\n", other)) << other;
+    }
+}
+
+TEST(Users, APeerOfAnotherNumberIsAnotherUser) {
+    EXPECT_TRUE(is_user(1000, 1000));
+    EXPECT_FALSE(is_user(1000, 1001));
+}
+
+class UsersTest : public ServerTest {
+protected:
+    // Of the kernel, which names this process by the number in the child's namespace, as it does all others.
+    static constexpr std::uint32_t kOverflow = 65534;
+};
+
+TEST_F(UsersTest, ABrokerLendsNothingToWhomItCannotTellFromOthers) {
+    OwnedFd listener = listen_at(place);
+    ASSERT_TRUE(listener.is_open());
+    const pid_t child = fork();
+    if (child == 0) {
+        if (!test::become_in_user_namespace(kOverflow)) {
+            _exit(test::kNoUserNamespace);
+        }
+        auto server = Server::make(place, std::move(listener), {}, geteuid());
+        server.value()->run([] { return false; });
+        _exit(0);
+    }
+    listener = OwnedFd();
+    const OwnedFd asks = connect_to(place, seconds(10));
+    Packet packet;
+    const bool answered = asks.is_open() && send_message(asks.get(), Join{}, {}, true) &&
+                          receive_packet(asks.get(), packet, true) == Received::Packet;
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == test::kNoUserNamespace) {
+        GTEST_SKIP() << "needs a user namespace";
+    }
+    ASSERT_TRUE(answered);
+    const std::optional<Message> said = parse_message(packet.bytes);
+    const Refused* const refused = said ? std::get_if<Refused>(&*said) : nullptr;
+    ASSERT_NE(refused, nullptr);
+    EXPECT_EQ(refused->why, Refusal::AnotherUser);
+}
+
+TEST_F(UsersTest, AProgramTakesNothingFromWhomItCannotTellFromOthers) {
+    const RunningBroker broker(place);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (!test::become_in_user_namespace(kOverflow)) {
+            _exit(test::kNoUserNamespace);
+        }
+        const Meeting met = ask_for_slot({place, {}, seconds(10)});
+        const NoBroker* const none = std::get_if<NoBroker>(&met);
+        const bool told = none != nullptr && none->why.find("uid 65534 is any user's") != std::string::npos;
+        _exit(told ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == test::kNoUserNamespace) {
+        GTEST_SKIP() << "needs a user namespace";
+    }
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+}  // namespace
+}  // namespace cairn::broker
