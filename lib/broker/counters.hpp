@@ -13,7 +13,7 @@ namespace cairn::broker {
     X(Refused, "broker_refused", "programs that were refused the address")                                         \
     X(AnotherUser, "broker_another_user", "connections of other users")                                            \
     X(Crowded, "broker_crowded", "connections refused since too many others say nothing")                          \
-    X(NoDescriptor, "broker_no_descriptor", "times that no connection could be taken for want of descriptors")     \
+    X(NoDescriptor, "broker_no_descriptor", "connections not taken, or ended, for want of descriptors")            \
     X(Silent, "broker_silent", "connections that said nothing in time")                                            \
     X(Garbage, "broker_garbage", "connections ended since they sent what no program of this version sends")        \
     X(Forwarded, "broker_forwarded", "datagrams that came to the wrong socket and were led to their program")      \

@@ -24,16 +24,22 @@ namespace {
 
 constexpr Duration kPause = milliseconds(2);
 constexpr Duration kPauseBehindStart = milliseconds(50);
+constexpr Duration kPauseBehindWelcome = milliseconds(50);  // in vain, which costs the address a slot for a while
 constexpr int kStarts = 3;
 constexpr int kStartsToComeBack = 1;  // who comes back in vain looks again later
 
 void pause(Duration span) noexcept {
-    const timespec wanted{span.ns / 1'000'000'000, span.ns % 1'000'000'000};
-    nanosleep(&wanted, nullptr);
+    timespec left{span.ns / 1'000'000'000, span.ns % 1'000'000'000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
 }
 
 NoBroker ends_again_and_again() {
     return {"the broker ends again and again"};
+}
+
+NoBroker too_few_descriptors() {
+    return {"this process has no descriptors left for the sockets; raise the limit of open files (ulimit -n)"};
 }
 
 // What may be started still.
@@ -75,7 +81,12 @@ std::optional<NoBroker> start(const MeetingConfig& config, Starts& starts) {
 Outcome receive_sockets(Welcome welcome, std::uint16_t count) {
     Packet packet;
     while (welcome.sockets.size() < count) {
-        if (receive_packet(welcome.connection.get(), packet, true) != Received::Packet) {
+        const Received got = receive_packet(welcome.connection.get(), packet, true);
+        if (got == Received::NoDescriptor) {
+            return too_few_descriptors();
+        }
+        if (got != Received::Packet) {
+            pause(kPauseBehindWelcome);
             return std::nullopt;
         }
         const std::optional<Message> said = parse_message(packet.bytes);
@@ -96,6 +107,8 @@ Outcome hear_answer(OwnedFd connection) {
     switch (receive_packet(connection.get(), packet, true)) {
         case Received::Nothing:
             return NoBroker{"the broker does not answer"};
+        case Received::NoDescriptor:
+            return too_few_descriptors();
         case Received::End:
             return std::nullopt;
         case Received::Packet:
@@ -117,6 +130,9 @@ using Ask = std::function<bool(int connection)>;
 Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts) {
     OwnedFd connection = connect_to(config.place, config.patience);
     if (!connection.is_open()) {
+        if (errno == EMFILE || errno == ENFILE) {
+            return too_few_descriptors();
+        }
         if (errno != ECONNREFUSED) {
             return NoBroker{fmt::format("cannot reach the broker: {}", std::strerror(errno))};
         }

@@ -122,8 +122,13 @@ Received receive_packet(int socket, Packet& packet, bool waits) {
         return errno == EAGAIN ? Received::Nothing : Received::End;
     }
     take_fds(message, [&packet](int fd) { packet.fds.emplace_back(fd); });
-    if (bytes == 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    const bool lacks_some = (message.msg_flags & MSG_CTRUNC) != 0;
+    if (bytes == 0 || (message.msg_flags & MSG_TRUNC) != 0 || (lacks_some && packet.fds.size() == kMostAtOnce)) {
         return Received::End;
+    }
+    if (lacks_some) {
+        packet.fds.clear();
+        return Received::NoDescriptor;
     }
     packet.bytes = std::span<const std::uint8_t>(packet.room).first(static_cast<std::size_t>(bytes));
     return Received::Packet;

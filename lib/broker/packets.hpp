@@ -49,8 +49,9 @@ struct Packet {
     std::span<const std::uint8_t> bytes{};  // in the room
     std::vector<OwnedFd> fds{};
 };
-enum class Received : std::uint8_t { Packet, Nothing, End };
+enum class Received : std::uint8_t { Packet, Nothing, NoDescriptor, End };
 // A packet that is too long is End, as is an empty one. If the socket waits, Nothing means that its time is up.
+// NoDescriptor: this process may not have all descriptors that came, which are lost.
 [[nodiscard]] Received receive_packet(int socket, Packet& packet, bool waits);
 
 }  // namespace cairn::broker

@@ -175,6 +175,9 @@ void Server::serve_connection(ClientId id) {
         switch (receive_packet(found->second.socket.get(), packet, false)) {
             case Received::Nothing:
                 return;
+            case Received::NoDescriptor:
+                hub_.counters().count(Counter::NoDescriptor);
+                return lose(id);
             case Received::End:
                 return lose(id);
             case Received::Packet:
