@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -14,18 +13,6 @@
 namespace cairn::broker {
 
 namespace {
-
-// Returns false if nothing came in time.
-bool await_packet(int socket, Instant until) noexcept {
-    for (;;) {
-        const std::int64_t left_ms = (until - read_monotonic()).ns / 1'000'000;
-        pollfd waiting{socket, POLLIN, 0};
-        const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left_ms, 0)));
-        if (ready >= 0 || errno != EINTR) {
-            return ready > 0;
-        }
-    }
-}
 
 Error says_nothing(const Place& place) {
     return {fmt::format("the broker of UDP {} does not say what it counted", place.text()),
@@ -53,7 +40,7 @@ Result<telemetry::CounterSnapshot<Counter>> ask_for_counters(const Place& place,
     Packet packet;
     for (std::size_t packets = 0; packets <= telemetry::kCounters<Counter>; ++packets) {
         const bool came =
-            await_packet(broker.get(), until) && receive_packet(broker.get(), packet, false) == Received::Packet;
+            await(broker.get(), POLLIN, until) && receive_packet(broker.get(), packet, false) == Received::Packet;
         const std::optional<Message> said = came ? parse_message(packet.bytes) : std::nullopt;
         if (said && std::holds_alternative<Look>(*said)) {
             return snapshot;

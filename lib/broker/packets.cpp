@@ -1,6 +1,7 @@
 #include "lib/broker/packets.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -11,7 +12,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <ctime>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/base/passed_fds.hpp"
 
 namespace cairn::broker {
@@ -30,10 +33,39 @@ socklen_t address_of(const Place& place, sockaddr_un& address) {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
 
+// To the kernel, no time at all is no limit.
 void set_limit(int socket, Duration limit) noexcept {
-    const timeval wait{limit.ns / 1'000'000'000, limit.ns % 1'000'000'000 / 1000};
+    const std::int64_t us = std::max<std::int64_t>(limit.ns / 1000, 1);
+    const timeval wait{us / 1'000'000, us % 1'000'000};
     for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
         setsockopt(socket, SOL_SOCKET, option, &wait, sizeof(wait));
+    }
+}
+
+// From now on.
+Instant end_of_limit(int socket) noexcept {
+    timeval wait{};
+    socklen_t bytes = sizeof(wait);
+    const bool known = getsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, &bytes) == 0;
+    const Duration limit = milliseconds(wait.tv_sec * 1000 + wait.tv_usec / 1000);
+    return known && limit > Duration{} ? read_monotonic() + limit : Instant::never();
+}
+
+// Calls `once`, which does not wait and is not interrupted, until it has done something or fails. A socket that waits
+// does so here: the kernel's wait begins anew with each call, and so would never end under signals.
+// mutants: broker-try-until-done
+template <class Once>
+ssize_t try_until_done(int socket, short event, bool waits, const Once& once) noexcept {
+    const Instant until = waits ? end_of_limit(socket) : Instant{};
+    for (;;) {
+        const ssize_t bytes = once();
+        if (bytes >= 0 || errno != EAGAIN || !waits) {
+            return bytes;
+        }
+        if (!await(socket, event, until)) {
+            errno = EAGAIN;
+            return -1;
+        }
     }
 }
 
@@ -56,6 +88,20 @@ OwnedFd listen_at(const Place& place) noexcept {
     return listens ? std::move(made) : OwnedFd();
 }
 
+// mutants: broker-await
+bool await(int socket, short event, Instant until) noexcept {
+    for (;;) {
+        const Duration left = std::max(until - read_monotonic(), Duration{});
+        const timespec span{left.ns / 1'000'000'000, left.ns % 1'000'000'000};
+        pollfd waiting{socket, event, 0};
+        const int ready = ppoll(&waiting, 1, &span, nullptr);
+        if (ready >= 0 || errno != EINTR) {
+            return ready > 0;
+        }
+    }
+}
+
+// mutants: broker-connect-to
 OwnedFd connect_to(const Place& place, Duration limit) noexcept {
     sockaddr_un address{};
     const socklen_t length = address_of(place, address);
@@ -63,12 +109,17 @@ OwnedFd connect_to(const Place& place, Duration limit) noexcept {
     if (!made.is_open()) {
         return made;
     }
-    set_limit(made.get(), limit);
+    const Instant until = read_monotonic() + limit;
     int failed = 0;
     do {
+        set_limit(made.get(), until - read_monotonic());
         failed = connect(made.get(), reinterpret_cast<const sockaddr*>(&address), length);
     } while (failed != 0 && errno == EINTR);
-    return failed == 0 ? std::move(made) : OwnedFd();
+    if (failed != 0) {
+        return {};
+    }
+    set_limit(made.get(), limit);
+    return made;
 }
 
 Peer peer_of(int socket) noexcept {
@@ -80,10 +131,9 @@ Peer peer_of(int socket) noexcept {
 }
 
 bool send_packet(int socket, std::span<const std::uint8_t> bytes, std::span<const int> fds, bool waits) noexcept {
-    ssize_t sent = 0;
-    do {
-        sent = send_with_fds<kMostAtOnce>(socket, bytes, fds, (waits ? 0 : MSG_DONTWAIT) | MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
+    const ssize_t sent = try_until_done(socket, POLLOUT, waits, [&]() noexcept {
+        return send_with_fds<kMostAtOnce>(socket, bytes, fds, MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
     return sent == static_cast<ssize_t>(bytes.size());
 }
 
@@ -114,10 +164,10 @@ Received receive_packet(int socket, Packet& packet, bool waits) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     packet.fds.clear();
-    ssize_t bytes = 0;
-    do {
-        bytes = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
-    } while (bytes < 0 && (errno == EINTR || errno == ECONNRESET));
+    const ssize_t bytes = try_until_done(socket, POLLIN, waits, [&]() noexcept {
+        const ssize_t some = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        return some < 0 && errno == ECONNRESET ? recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) : some;
+    });
     if (bytes < 0) {
         return errno == EAGAIN ? Received::Nothing : Received::End;
     }

@@ -26,8 +26,11 @@ struct Place {
 // Binds the name and listens. Not open: somebody else has it (EADDRINUSE), or no descriptor is left; errno says which.
 [[nodiscard]] OwnedFd listen_at(const Place& place) noexcept;
 // Connects. Not open: nobody listens (ECONNREFUSED), or he does not accept in time; errno says which. Receives and
-// sends on the socket take `limit` at most.
+// sends on the socket take `limit` at most, as does the connection, however many signals come.
 [[nodiscard]] OwnedFd connect_to(const Place& place, Duration limit) noexcept;
+
+// Returns false if `event`, of poll(), does not come in time, however many signals do.
+[[nodiscard]] bool await(int socket, short event, Instant until) noexcept;
 
 struct Peer {
     std::uint32_t uid = 0;

@@ -1,11 +1,14 @@
-// How a program gets to its broker where something is in its way: few descriptors, a broker that ends.
+// How a program gets to its broker where something is in its way: few descriptors, a broker that ends or is stopped,
+// signals.
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <string>
 
 #include "lib/base/passed_fds.hpp"
@@ -96,6 +99,72 @@ TEST_F(MeetingTest, WhoIsWelcomeInVainDoesNotComeAtOnce) {
     EXPECT_TRUE(std::holds_alternative<NoBroker>(met));
     EXPECT_GE(welcomes.load(), 2);
     EXPECT_LE(welcomes.load(), 400 / 50 + 1);
+}
+
+std::atomic<int> ticks{0};
+
+// A signal each 10 ms, which ends system calls. It stops in the end, so that a wait without end is seen.
+class Ticking {
+public:
+    static constexpr int kMost = 500;
+
+    Ticking() {
+        ticks.store(0);
+        struct sigaction action {};
+        action.sa_handler = [](int) {
+            if (++ticks == kMost) {
+                set(0);
+            }
+        };
+        sigaction(SIGALRM, &action, &before_);
+        set(10'000);
+    }
+    Ticking(const Ticking&) = delete;
+    Ticking& operator=(const Ticking&) = delete;
+    ~Ticking() {
+        set(0);
+        sigaction(SIGALRM, &before_, nullptr);
+    }
+
+private:
+    static void set(int us) noexcept {
+        const itimerval each{{0, us}, {0, us}};
+        setitimer(ITIMER_REAL, &each, nullptr);
+    }
+    struct sigaction before_ {};
+};
+
+TEST_F(MeetingTest, SignalsDoNotMakeTheWaitForAStoppedBrokerLonger) {
+    const OwnedFd listener = listen_at(place);
+    const Ticking ticking;
+    const Meeting met = ask_for_slot({place, {}, milliseconds(200)});
+    EXPECT_LT(ticks.load(), Ticking::kMost);
+    ASSERT_TRUE(std::holds_alternative<NoBroker>(met));
+    EXPECT_EQ(std::get<NoBroker>(met).why, "the broker does not answer");
+}
+
+TEST_F(MeetingTest, SignalsDoNotMakeTheWaitForRoomLonger) {
+    const OwnedFd listener = listen_at(place);
+    const OwnedFd one = connect_to(place, milliseconds(200));
+    while (send_message(one.get(), Join{}, {}, false)) {
+    }
+    const Ticking ticking;
+    EXPECT_FALSE(send_message(one.get(), Join{}, {}, true));
+    EXPECT_GT(ticks.load(), 1);
+    EXPECT_LT(ticks.load(), Ticking::kMost);
+}
+
+TEST_F(MeetingTest, SignalsDoNotMakeTheWaitForAConnectionLonger) {
+    const OwnedFd listener = listen_at(place);
+    std::vector<OwnedFd> crowd;
+    do {
+        crowd.push_back(connect_to(place, milliseconds(1)));
+    } while (crowd.back().is_open());
+    const Ticking ticking;
+    EXPECT_FALSE(connect_to(place, milliseconds(200)).is_open());
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_GT(ticks.load(), 1);
+    EXPECT_LT(ticks.load(), Ticking::kMost);
 }
 
 }  // namespace
