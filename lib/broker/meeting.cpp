@@ -166,7 +166,11 @@ Meeting meet(const MeetingConfig& config, Starts starts, const Ask& ask) {
     return ends_again_and_again();
 }
 
+// mutants: broker-meeting-name-of
 std::string name_of(const Peer& peer) {
+    if (!is_one_user(peer.uid)) {
+        return "another user";
+    }
     std::array<char, 1024> room{};
     passwd entry{};
     passwd* found = nullptr;

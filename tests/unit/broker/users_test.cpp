@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "lib/broker/meeting.hpp"
@@ -50,6 +52,18 @@ class UsersTest : public ServerTest {
 protected:
     // Of the kernel, which names this process by the number in the child's namespace, as it does all others.
     static constexpr std::uint32_t kOverflow = 65534;
+
+    // Returns whether `holds` in a child with that uid; nothing: the machine allows no user namespace.
+    static std::optional<bool> with_overflow_uid(const std::function<bool()>& holds) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(!test::become_in_user_namespace(kOverflow) ? test::kNoUserNamespace : holds() ? 0 : 1);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        const bool none = WIFEXITED(status) && WEXITSTATUS(status) == test::kNoUserNamespace;
+        return none ? std::nullopt : std::optional(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
 };
 
 TEST_F(UsersTest, ABrokerLendsNothingToWhomItCannotTellFromOthers) {
@@ -84,22 +98,28 @@ TEST_F(UsersTest, ABrokerLendsNothingToWhomItCannotTellFromOthers) {
 
 TEST_F(UsersTest, AProgramTakesNothingFromWhomItCannotTellFromOthers) {
     const RunningBroker broker(place);
-    const pid_t child = fork();
-    if (child == 0) {
-        if (!test::become_in_user_namespace(kOverflow)) {
-            _exit(test::kNoUserNamespace);
-        }
+    const std::optional<bool> holds = with_overflow_uid([&] {
         const Meeting met = ask_for_slot({place, {}, seconds(10)});
         const NoBroker* const none = std::get_if<NoBroker>(&met);
-        const bool told = none != nullptr && none->why.find("uid 65534 is any user's") != std::string::npos;
-        _exit(told ? 0 : 1);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == test::kNoUserNamespace) {
+        return none != nullptr && none->why.find("uid 65534 is any user's") != std::string::npos;
+    });
+    if (!holds) {
         GTEST_SKIP() << "needs a user namespace";
     }
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_TRUE(*holds);
+}
+
+TEST_F(UsersTest, WhoCannotBeToldFromOthersIsNotNamed) {
+    const OwnedFd listener = listen_at(place);
+    const std::string others = "programs of another user: their broker is process " + std::to_string(getpid());
+    const std::optional<bool> holds = with_overflow_uid([&] {
+        const std::string text = explain(place, Refusal::AnotherUser).text();
+        return text.find(others) != std::string::npos;
+    });
+    if (!holds) {
+        GTEST_SKIP() << "needs a user namespace";
+    }
+    EXPECT_TRUE(*holds);
 }
 
 }  // namespace
