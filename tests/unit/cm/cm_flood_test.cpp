@@ -61,7 +61,7 @@ protected:
         listen(backlog);
         const Duration gap = seconds(1) / static_cast<std::int64_t>(per_second);
         Instant asked_at = Instant::never();
-        for (std::uint32_t number = 0; now < asked_at + seconds(4) || asked_at == Instant::never(); ++number) {
+        for (std::uint32_t number = 0; asked_at == Instant::never() || now < asked_at + seconds(4); ++number) {
             forge(source(number), number);
             if (asked_at == Instant::never() && number >= 2 * backlog + per_second) {
                 asked_at = now;
