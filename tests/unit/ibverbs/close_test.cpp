@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-
 #include <vector>
-#include "tests/support/verbs_devices.hpp"
 
+#include "tests/support/verbs_devices.hpp"
 #include "tests/support/verbs_end.hpp"
 
 namespace cairn::test {
