@@ -1,14 +1,12 @@
 #include "apps/run/user_namespace.hpp"
 
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 
-#include "lib/base/owned_fd.hpp"
+#include "lib/broker/users.hpp"
 
 namespace cairn::launch {
 
@@ -24,11 +22,7 @@ const char* judge_user_namespace(const Standing& standing, bool asked_for) noexc
 Standing standing_of_process() noexcept {
     Standing found;
     found.user = geteuid();
-    const OwnedFd file(open("/proc/sys/kernel/overflowuid", O_RDONLY | O_CLOEXEC));
-    std::array<char, 16> text{};
-    if (file.is_open() && read(file.get(), text.data(), text.size() - 1) > 0) {
-        found.overflow_user = static_cast<std::uint32_t>(std::strtoul(text.data(), nullptr, 10));
-    }
+    found.overflow_user = broker::overflow_user();
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
     found.has_capabilities =

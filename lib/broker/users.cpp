@@ -48,17 +48,29 @@ std::string_view read_start(const char* path, std::span<char> room) noexcept {
     return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
 }
 
+constexpr const char* kOverflowFile = "/proc/sys/kernel/overflowuid";
+
+// mutants: broker-parse-overflow
+std::uint32_t parse_overflow(std::string_view text) noexcept {
+    return take_number(text).value_or(kUsualOverflow);
+}
+
 }  // namespace
+
+std::uint32_t overflow_user() noexcept {
+    std::array<char, 64> number{};
+    return parse_overflow(read_start(kOverflowFile, number));
+}
 
 // mutants: broker-is-one-user
 bool is_one_user(std::uint32_t uid, std::string_view overflow_uid, std::string_view uid_map) noexcept {
-    return uid != take_number(overflow_uid).value_or(kUsualOverflow) || maps_everybody(uid_map);
+    return uid != parse_overflow(overflow_uid) || maps_everybody(uid_map);
 }
 
 bool is_one_user(std::uint32_t uid) noexcept {
     std::array<char, 64> number{};
     std::array<char, 64> map{};
-    return is_one_user(uid, read_start("/proc/sys/kernel/overflowuid", number), read_start("/proc/self/uid_map", map));
+    return is_one_user(uid, read_start(kOverflowFile, number), read_start("/proc/self/uid_map", map));
 }
 
 // mutants: broker-is-user

@@ -6,6 +6,9 @@
 
 namespace cairn::broker {
 
+// Returns who the users look like that a user namespace does not map. What cannot be read is as usual: 65534.
+[[nodiscard]] std::uint32_t overflow_user() noexcept;
+
 // All users that a user namespace does not map look like one there, the overflow uid, which may be the reader's own.
 // Returns false if `uid` is that one and the namespace does not map everybody. `overflow_uid` and `uid_map` are what
 // /proc/sys/kernel/overflowuid and /proc/self/uid_map say; empty: they cannot be read.
