@@ -102,13 +102,15 @@ std::vector<ViewFile> class_files(const std::vector<ibverbs::DeviceConfig>& devi
         ibverbs::describe_device(devices[i], device);
         const std::string folder = fmt::format("{}/{}", kDeviceClass, devices[i].name);
         const std::string verbs = fmt::format("{}/{}", kVerbsClass, device_node(i));
-        const auto add = [&files](const std::string& in, const char* name, const std::string& text) {
+        const auto add = [&files](const std::string& in, const std::string& name, const std::string& text) {
             files.push_back({fmt::format("{}/{}", in, name), text + "\n"});
         };
         add(folder, "node_type", "1: CA");
         add(folder, "node_desc", devices[i].name);
         add(folder, "board_id", "CAIRN");
+        add(folder, "hca_type", "CAIRN");
         add(folder, "fw_ver", device.fw_ver);
+        add(folder, "hw_rev", fmt::format("{:x}", device.hw_ver));
         add(folder, "node_guid", guid_text(device.node_guid));
         add(folder, "sys_image_guid", guid_text(device.sys_image_guid));
         add_port(files, folder + "/ports/1", devices[i].address, interfaces[i]);
@@ -119,6 +121,9 @@ std::vector<ViewFile> class_files(const std::vector<ibverbs::DeviceConfig>& devi
             add(parent, "device/vendor", fmt::format("{:#x}", device.vendor_id));
             add(parent, "device/device", fmt::format("{:#06x}", device.vendor_part_id));
             add(parent, "device/numa_node", "-1");
+            const std::string interface = "device/net/" + interfaces[i];
+            add(parent, interface + "/dev_id", "0x0");
+            add(parent, interface + "/dev_port", "0");
         }
     }
     return files;

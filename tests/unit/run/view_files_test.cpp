@@ -30,8 +30,18 @@ TEST_F(ViewFilesTest, ADeviceIsWhatTheLibraryDescribes) {
     EXPECT_EQ(text_of("infiniband/left/node_guid"), "00ca:c0ff:fe00:02c8\n");
     EXPECT_EQ(text_of("infiniband/left/sys_image_guid"), "00ca:c0ff:fe00:02c8\n");
     EXPECT_EQ(text_of("infiniband/left/node_type"), "1: CA\n");
+    EXPECT_EQ(text_of("infiniband/left/hca_type"), "CAIRN\n");
+    EXPECT_EQ(text_of("infiniband/left/hw_rev"), "0\n");
     EXPECT_EQ(text_of("infiniband/left/device/vendor"), "0xffffff\n");
     EXPECT_EQ(text_of("infiniband/right/device/device"), "0x0000\n");
+}
+
+// Programs list the folder to learn the interface's name.
+TEST_F(ViewFilesTest, EachDeviceHasItsInterface) {
+    EXPECT_EQ(text_of("infiniband/left/device/net/eth0/dev_port"), "0\n");
+    EXPECT_EQ(text_of("infiniband/right/device/net/eth1/dev_id"), "0x0\n");
+    EXPECT_EQ(text_of("infiniband/right/device/net/eth0/dev_port"), "no such file");
+    EXPECT_EQ(text_of("infiniband_verbs/" + device_node(1) + "/device/net/eth1/dev_port"), "0\n");
 }
 
 TEST_F(ViewFilesTest, APortIsOneOfEthernet) {
