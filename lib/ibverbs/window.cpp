@@ -10,9 +10,13 @@ namespace cairn::ibverbs {
 
 namespace {
 
+// A window gives rights to peers. Adapters accept this flag with the others.
+constexpr unsigned kMeansNothing = IBV_ACCESS_LOCAL_WRITE;
+
+// mutants: ibverbs-describe-window
 [[nodiscard]] int describe(ibv_context* context, const ibv_mw_bind_info& wanted, Rkey key,
                            roce::SendRequest& to) noexcept {
-    const auto rights = to_rights(wanted.mw_access_flags);
+    const auto rights = to_rights(wanted.mw_access_flags & ~kMeansNothing);
     if (!rights || (wanted.mr == nullptr && wanted.length != 0) || !is_of(context, wanted.mr)) {
         return EINVAL;
     }
