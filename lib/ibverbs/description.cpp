@@ -62,10 +62,13 @@ void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept 
     out.phys_port_cnt = 1;
 }
 
+// mutants: ibverbs-describe-extensions
 void describe_extensions(ibv_device_attr_ex& out) noexcept {
+    constexpr std::uint64_t kAtomicWrite = std::uint64_t{1} << 40U;  // IBV_DEVICE_ATOMIC_WRITE of newer headers
     constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
     constexpr std::uint32_t kReliable =
         kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+    out.device_cap_flags_ex = out.orig_attr.device_cap_flags | kAtomicWrite;
     out.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
     out.odp_caps.per_transport_caps.rc_odp_caps = kReliable;
     out.odp_caps.per_transport_caps.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;

@@ -56,7 +56,6 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     describe_device(Context::of(context).of_device->config, whole.orig_attr);
     whole.completion_timestamp_mask = ~std::uint64_t{0};
     whole.hca_core_clock = 1'000'000;  // kHz: its timestamps are nanoseconds
-    whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags;
     whole.phys_port_cnt_ex = 1;
     describe_extensions(whole);
     std::memset(out, 0, bytes);

@@ -35,12 +35,15 @@ void take_flush(SendWqe& wqe, const FlushRange& range) noexcept {
 
 }  // namespace
 
+// mutants: rc-send-queue-judge
 PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (request.opcode >= WorkOpcode::Count) {
         return PostVerdict::BadOpcode;
     }
     const WorkTraits& work = work_traits(request.opcode);
-    if (request.is_inline && (work.data != WorkData::Sent || request.inline_bytes.size() > inline_bytes_)) {
+    // The word of an AtomicWrite is a part of its request: there is room for it in place of an SGE.
+    const std::uint32_t most_inline = work.is_word ? kAtomicBytes : inline_bytes_;
+    if (request.is_inline && (work.data != WorkData::Sent || request.inline_bytes.size() > most_inline)) {
         return PostVerdict::BadInline;
     }
     if (request.sges.size() > max_sges_) {

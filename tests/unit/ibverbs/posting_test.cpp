@@ -1,4 +1,5 @@
 // Requests that a program builds one by one and posts together (ibv_wr_start() to ibv_wr_complete()).
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -75,6 +76,22 @@ TEST_F(PostingTest, ABatchIsPostedAsAWholeOrNotAtAll) {
         EXPECT_EQ(next_completion().status, IBV_WC_SUCCESS);
     }
     EXPECT_EQ(bytes_[8], 7);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_qp(peer), 0);
+}
+
+TEST_F(PostingTest, AnAtomicWriteNeedsNoInlineData) {
+    ibv_qp* const qp = make_extended(IBV_QPT_RC, IBV_QP_EX_WITH_ATOMIC_WRITE);
+    ibv_qp* const peer = make_qp(pd);
+    ASSERT_TRUE(qp != nullptr && peer != nullptr);
+    connect_both(qp, peer);
+    ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
+    const std::array<std::uint8_t, 8> word{1, 2, 3, 4, 5, 6, 7, 8};
+    ibv_wr_start(extended);
+    ibv_wr_atomic_write(extended, region_->rkey, reinterpret_cast<std::uint64_t>(&bytes_[8]), word.data());
+    EXPECT_EQ(ibv_wr_complete(extended), 0);
+    EXPECT_EQ(next_completion().status, IBV_WC_SUCCESS);
+    EXPECT_TRUE(std::equal(word.begin(), word.end(), bytes_.begin() + 8));
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
     EXPECT_EQ(ibv_destroy_qp(peer), 0);
 }

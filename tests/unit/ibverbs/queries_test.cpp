@@ -58,6 +58,8 @@ TEST_F(QueriesTest, TheDeviceSaysWhatItHas) {
     EXPECT_NE(device.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_ATOMIC, 0U);
     EXPECT_NE(device.cq_mod_caps.max_cq_count, 0);
     EXPECT_NE(device.max_dm_size, 0U);
+    EXPECT_NE(device.device_cap_flags_ex & std::uint64_t{1} << 40U, 0U);  // IBV_DEVICE_ATOMIC_WRITE
+    EXPECT_EQ(device.device_cap_flags_ex & 0xffffffffU, device.orig_attr.device_cap_flags);
 }
 
 TEST_F(QueriesTest, NoConnectionIsEnhanced) {

@@ -1,6 +1,7 @@
 // Completion, receive and send queues; timers; the table of states and attributes.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -113,6 +114,23 @@ TEST(RcReceiveQueue, RefusesWhatItCannotHoldAndTellsItsLimit) {
     EXPECT_EQ(queue.take().wr_id, 2U);
     EXPECT_FALSE(queue.take_limit_event());
     EXPECT_TRUE(queue.empty());
+}
+
+TEST(RcSendQueue, TheWordOfAnAtomicWriteNeedsNoInlineBytes) {
+    SendQueue queue(2, 1, 0);
+    const std::array<std::uint8_t, 9> bytes{1, 2, 3, 4, 5, 6, 7, 8, 9};
+    SendRequest request;
+    request.opcode = WorkOpcode::AtomicWrite;
+    request.is_inline = true;
+    request.inline_bytes = bytes;
+    EXPECT_EQ(queue.post(request), PostVerdict::BadInline);
+    request.inline_bytes = std::span(bytes).first(7);
+    EXPECT_EQ(queue.post(request), PostVerdict::BadAtomic);
+    request.inline_bytes = std::span(bytes).first(8);
+    EXPECT_EQ(queue.post(request), PostVerdict::Posted);
+    EXPECT_EQ(queue.inline_at(queue.head())[7], 8);
+    request.opcode = WorkOpcode::RdmaWrite;
+    EXPECT_EQ(queue.post(request), PostVerdict::BadInline);
 }
 
 TEST(RcSendQueue, EveryMisuseIsADefinedError) {
