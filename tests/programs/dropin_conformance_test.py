@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""rdma-core's own tests of devices (Debian's python3-pyverbs) on ours.
+
+    dropin_conformance_test.py CAIRN_RUN [--full]    --full: all of them, not some seconds of them
+
+None fails. Each that is skipped stands in conformance_skips.toml, with the reason.
+"""
+import fnmatch
+import glob
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+
+CAIRN_RUN = os.path.abspath(sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+SUITE = '/usr/share/doc/rdma-core/tests'
+PYTHON = '/usr/bin/python3'  # whose module pyverbs is
+ADDRESS = '10.99.7.1'
+FULL = '--full' in sys.argv[2:]
+CHOSEN = () if FULL else tuple(f'tests.test_{name}' for name in ('cq', 'device', 'mr', 'qpex', 'rdmacm'))  # (): all
+LEAST = 140 if FULL else 60  # tests that pass
+SECONDS = 200
+# The interface has the device's address alone, which the suite takes for its tests of rdma_cm.
+NAMESPACE = f'ip link set lo up && ip addr del 127.0.0.1/8 dev lo && ip addr add {ADDRESS}/24 dev lo && exec "$@"'
+
+
+def unpack(folder):
+    """Debian compresses what is long below /usr/share/doc."""
+    os.mkdir(folder)
+    for path in glob.glob(f'{SUITE}/*'):
+        name = os.path.basename(path)
+        with (gzip.open if name.endswith('.gz') else open)(path, 'rb') as packed:
+            with open(f'{folder}/{name.removesuffix(".gz")}', 'wb') as file:
+                shutil.copyfileobj(packed, file)
+
+
+def why_it_may_be_skipped(test, reason):
+    with open(f'{HERE}/conformance_skips.toml', 'rb') as file:
+        for entry in tomllib.load(file)['skip']:
+            if fnmatch.fnmatchcase(test, entry['tests']) and re.search(entry['says'], reason):
+                return entry['because']
+    return None
+
+
+class Conformance(unittest.TestCase):
+    maxDiff = None
+
+    def outcomes(self):
+        """What became of each test, by its name."""
+        with tempfile.TemporaryDirectory() as folder:
+            unpack(f'{folder}/tests')
+            command = ['unshare', '-Urn', 'sh', '-c', NAMESPACE, 'sh', CAIRN_RUN, '--devices', f'cairn0={ADDRESS}',
+                       PYTHON, f'{HERE}/conformance_runner.py', f'{folder}/tests', f'{folder}/outcomes', *CHOSEN]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+            with open(f'{folder}/outcomes', encoding='utf-8') as file:
+                return json.load(file)
+
+    def test_devices_behave_as_rdma_core_expects(self):
+        if not os.path.exists(f'{SUITE}/run_tests.py') or shutil.which('ip') is None:
+            self.skipTest('python3-pyverbs or iproute2 is not installed (scripts/deps tests)')
+        if subprocess.run(['unshare', '-Urn', 'true'], capture_output=True, check=False).returncode != 0:
+            self.skipTest('network namespaces are refused')
+        all_of_them = self.outcomes()
+        failed = {name: text for name, (kind, text) in all_of_them.items() if kind == 'failed'}
+        self.assertEqual(failed, {})
+        skipped = {name: text for name, (kind, text) in all_of_them.items() if kind == 'skipped'}
+        unknown = {name: text for name, text in skipped.items() if why_it_may_be_skipped(name, text) is None}
+        self.assertEqual(unknown, {}, 'not in conformance_skips.toml')
+        passed = len(all_of_them) - len(skipped)
+        print(f'{passed} passed, {len(skipped)} skipped', file=sys.stderr)
+        self.assertGreaterEqual(passed, LEAST)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0], *(name for name in sys.argv[2:] if name != '--full')])
