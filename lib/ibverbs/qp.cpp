@@ -36,21 +36,31 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
     return std::nullopt;
 }
 
+// Programs have one structure for all queue pairs: what is said of receive requests that are posted elsewhere, or
+// nowhere, means nothing.
+[[nodiscard]] bool has_receives(const ibv_qp_init_attr_ex& wanted) noexcept {
+    return wanted.srq == nullptr && wanted.qp_type != IBV_QPT_XRC_SEND;
+}
+
 // At least one of each: queues of no slots do not exist.
+// mutants: ibverbs-capacity-of
 [[nodiscard]] roce::QpCapacity capacity_of(const ibv_qp_init_attr_ex& wanted, wire::Service service) noexcept {
     roce::QpCapacity capacity;
     capacity.send_slots = std::max(wanted.cap.max_send_wr, 1U);
-    capacity.receive_slots = wanted.srq != nullptr ? 1 : std::max(wanted.cap.max_recv_wr, 1U);
-    capacity.max_sges = std::max({wanted.cap.max_send_sge, wanted.cap.max_recv_sge, 1U});
+    const bool receives = has_receives(wanted);
+    capacity.receive_slots = receives ? std::max(wanted.cap.max_recv_wr, 1U) : 1;
+    capacity.max_sges = std::max({wanted.cap.max_send_sge, receives ? wanted.cap.max_recv_sge : 0U, 1U});
     capacity.inline_bytes = wanted.cap.max_inline_data;
     capacity.service = service;
     return capacity;
 }
 
-[[nodiscard]] bool is_possible(const ibv_qp_cap& cap) noexcept {
-    return cap.max_send_wr <= roce::kMaxQueueSlots && cap.max_recv_wr <= roce::kMaxQueueSlots &&
-           cap.max_send_sge <= roce::kMaxSges && cap.max_recv_sge <= roce::kMaxSges &&
-           cap.max_inline_data <= roce::kMaxInlineBytes;
+// mutants: ibverbs-qp-is-possible
+[[nodiscard]] bool is_possible(const ibv_qp_init_attr_ex& wanted) noexcept {
+    const ibv_qp_cap& cap = wanted.cap;
+    const bool may_receive = cap.max_recv_wr <= roce::kMaxQueueSlots && cap.max_recv_sge <= roce::kMaxSges;
+    return cap.max_send_wr <= roce::kMaxQueueSlots && cap.max_send_sge <= roce::kMaxSges &&
+           cap.max_inline_data <= roce::kMaxInlineBytes && (may_receive || !has_receives(wanted));
 }
 
 // Makes the engine's part. Returns an errno value.
@@ -128,7 +138,7 @@ void count_users(Qp& qp, std::uint32_t step) noexcept {
     const bool is_basic = wanted.srq == nullptr || Srq::of(wanted.srq).domain == nullptr;
     const bool is_one = is_of(context, wanted.pd) && is_of(context, wanted.send_cq) && is_of(context, wanted.srq) &&
                         (!receives || is_of(context, wanted.recv_cq));
-    return is_whole && is_one && is_basic && is_possible(wanted.cap) ? 0 : EINVAL;
+    return is_whole && is_one && is_basic && is_possible(wanted) ? 0 : EINVAL;
 }
 
 // What the program gets is what it asked for, or more.
@@ -136,9 +146,9 @@ void answer_capacity(Qp& qp, ibv_qp_init_attr_ex& wanted) noexcept {
     const roce::QpCapacity capacity = capacity_of(wanted, wire::Service::Rc);
     qp.cap = wanted.cap;
     qp.cap.max_send_wr = wanted.qp_type == IBV_QPT_XRC_RECV ? 0 : capacity.send_slots;
-    qp.cap.max_recv_wr = wanted.srq != nullptr ? 0 : wanted.cap.max_recv_wr;
+    qp.cap.max_recv_wr = has_receives(wanted) ? wanted.cap.max_recv_wr : 0;
     qp.cap.max_send_sge = capacity.max_sges;
-    qp.cap.max_recv_sge = capacity.max_sges;
+    qp.cap.max_recv_sge = has_receives(wanted) ? capacity.max_sges : 0;
     wanted.cap = qp.cap;
 }
 

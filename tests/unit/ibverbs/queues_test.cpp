@@ -88,6 +88,25 @@ TEST_F(QueuesTest, ASharedReceiveQueueIsResized) {
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
+// Programs have one structure for all their queue pairs.
+TEST_F(QueuesTest, ReceiveRequestsOfAQueuePairMeanNothingBesideASharedQueue) {
+    ibv_srq* const srq = make_srq({8, 1, 0});
+    ASSERT_NE(srq, nullptr);
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = wanted.recv_cq = cq;
+    wanted.qp_type = IBV_QPT_RC;
+    wanted.cap = {1, 1U << 30U, 1, 1U << 30U, 0};
+    EXPECT_EQ(ibv_create_qp(pd, &wanted), nullptr);
+    wanted.srq = srq;
+    ibv_qp* const qp = ibv_create_qp(pd, &wanted);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_EQ(wanted.cap.max_recv_wr, 0U);
+    EXPECT_EQ(wanted.cap.max_recv_sge, 0U);
+    EXPECT_EQ(wanted.cap.max_send_sge, 1U);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
 // A program that posts until its send queue is full, and polls then.
 class SendSlots : public QueuesTest {
 protected:
