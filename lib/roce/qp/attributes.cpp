@@ -1,5 +1,6 @@
 #include "lib/roce/qp/attributes.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "lib/base/assert.hpp"
@@ -154,10 +155,17 @@ std::optional<ModifyRefusal> judge_modify(QpState from, QpState to, AttributeSet
     return legal_values(which, values) ? std::nullopt : std::optional(ModifyRefusal::BadValue);
 }
 
+// mutants: qp-attributes-assign
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept {
     const auto take = [&](Attribute one, auto member) noexcept {
         if (which.has(one)) {
             attributes.*member = values.*member;
+        }
+    };
+    // Adapters count 0 as 1. A READ whose queue pair may have none outstanding would neither complete nor fail.
+    const auto take_depth = [&](Attribute one, std::uint8_t QpAttributes::*member) noexcept {
+        if (which.has(one)) {
+            attributes.*member = std::max<std::uint8_t>(values.*member, 1);
         }
     };
     take(Access, &QpAttributes::access);
@@ -165,13 +173,13 @@ void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& va
     take(PathMtu, &QpAttributes::path_mtu_bytes);
     take(DestQpn, &QpAttributes::dest_qpn);
     take(ReceivePsn, &QpAttributes::receive_psn);
-    take(MaxDestRdAtomic, &QpAttributes::max_dest_rd_atomic);
+    take_depth(MaxDestRdAtomic, &QpAttributes::max_dest_rd_atomic);
     take(MinRnrTimer, &QpAttributes::min_rnr_timer);
     take(SendPsn, &QpAttributes::send_psn);
     take(AckTimeout, &QpAttributes::ack_timeout);
     take(RetryCount, &QpAttributes::retry_count);
     take(RnrRetry, &QpAttributes::rnr_retry);
-    take(MaxRdAtomic, &QpAttributes::max_rd_atomic);
+    take_depth(MaxRdAtomic, &QpAttributes::max_rd_atomic);
     take(MigrationState, &QpAttributes::migrated);
     take(Attribute::Qkey, &QpAttributes::qkey);
     take(Selective, &QpAttributes::selective);

@@ -72,7 +72,7 @@ struct QpAttributes {
     Psn receive_psn{};                    // of the first packet that the peer sends
     Psn send_psn{};                       // of the first packet of our own
     std::uint8_t max_dest_rd_atomic = 1;  // READs and atomics that the peer may have outstanding; <= kMaxRdAtomic
-    std::uint8_t max_rd_atomic = 1;       // READs and atomics of our own outstanding; 0: none are possible
+    std::uint8_t max_rd_atomic = 1;       // READs and atomics of our own outstanding; of both, 0 counts as 1
     wire::RnrTimer min_rnr_timer{};       // the time for which our RNR NAKs put the peer off
     std::uint8_t ack_timeout = 0;         // code, [0, 31]: see rc/timers.hpp
     std::uint8_t retry_count = 7;         // [0, 7]

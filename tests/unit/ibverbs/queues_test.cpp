@@ -107,6 +107,26 @@ TEST_F(QueuesTest, ReceiveRequestsOfAQueuePairMeanNothingBesideASharedQueue) {
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
+// Adapters count 0 as 1, and programs that connect with a zeroed structure post READs all the same.
+TEST_F(QueuesTest, NoReadsAtATimeMeansOne) {
+    std::array<std::uint64_t, 2> words{1, 2};
+    ibv_mr* const region = ibv_reg_mr(pd, words.data(), sizeof(words), kAllAccess);
+    ibv_qp* const qp = make_qp(pd);
+    ASSERT_TRUE(region != nullptr && qp != nullptr);
+    connect(qp, qp->qp_num, 0);
+    const ibv_sge to{reinterpret_cast<std::uint64_t>(&words[0]), 8, region->lkey};
+    const auto from = reinterpret_cast<std::uint64_t>(&words[1]);
+    EXPECT_EQ(do_work(qp, IBV_WR_RDMA_READ, to, from, region->rkey).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(words[0], 2U);
+    ibv_qp_attr is{};
+    ibv_qp_init_attr was{};
+    ASSERT_EQ(ibv_query_qp(qp, &is, 0, &was), 0);
+    EXPECT_EQ(is.max_rd_atomic, 1);
+    EXPECT_EQ(is.max_dest_rd_atomic, 1);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_dereg_mr(region), 0);
+}
+
 // A program that posts until its send queue is full, and polls then.
 class SendSlots : public QueuesTest {
 protected:

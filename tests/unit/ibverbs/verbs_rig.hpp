@@ -54,8 +54,8 @@ protected:
         wanted.qp_type = type;
         return ibv_create_qp(of, &wanted);
     }
-    // Leads `qp` to `peer`, which is of this device, and lets both send.
-    static void connect(ibv_qp* qp, std::uint32_t peer) {
+    // Leads `qp` to `peer`, which is of this device, and lets both send; `reads`: that many at a time, each way.
+    static void connect(ibv_qp* qp, std::uint32_t peer, std::uint8_t reads = 4) {
         ibv_qp_attr to{};
         to.qp_state = IBV_QPS_INIT;
         to.port_num = 1;
@@ -65,7 +65,7 @@ protected:
         to.qp_state = IBV_QPS_RTR;
         to.path_mtu = IBV_MTU_1024;
         to.dest_qp_num = peer;
-        to.max_dest_rd_atomic = 4;
+        to.max_dest_rd_atomic = reads;
         to.min_rnr_timer = 12;
         to.ah_attr.is_global = 1;
         to.ah_attr.port_num = 1;
@@ -83,7 +83,7 @@ protected:
         to.timeout = 14;
         to.retry_cnt = 7;
         to.rnr_retry = 7;
-        to.max_rd_atomic = 4;
+        to.max_rd_atomic = reads;
         ASSERT_EQ(ibv_modify_qp(qp, &to,
                                 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                     IBV_QP_MAX_QP_RD_ATOMIC),

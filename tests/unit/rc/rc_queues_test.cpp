@@ -345,6 +345,17 @@ TEST(RcAttributes, EachRequiredOneIsMissedEachForeignOneRefused) {
     }
 }
 
+TEST(RcAttributes, ADepthOfNoneCountsAsOne) {
+    QpAttributes to = RcHost::usual_attributes();
+    QpAttributes none;
+    none.max_rd_atomic = none.max_dest_rd_atomic = 0;
+    assign(to, AttributeSet::of(Attribute::MaxRdAtomic), none);
+    EXPECT_EQ(to.max_rd_atomic, 1);
+    EXPECT_NE(to.max_dest_rd_atomic, 1);
+    assign(to, AttributeSet::of(Attribute::MaxDestRdAtomic), none);
+    EXPECT_EQ(to.max_dest_rd_atomic, 1);
+}
+
 TEST(RcAttributes, ValuesOutOfRangeAreRefused) {
     const auto judge = [](QpState from, QpState to, AttributeSet which, auto&& change) {
         QpAttributes values = RcHost::usual_attributes();
