@@ -116,7 +116,8 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
 // All of it or nothing.
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
     return result_of([&] {
-        const std::lock_guard hold(adapter_of(srq->context).lock());
+        Adapter& adapter = adapter_of(srq->context);
+        const std::lock_guard hold(adapter.lock());
         cairn::roce::ReceiveQueue& queue = Srq::of(srq).queue;
         const bool resizes = (which & IBV_SRQ_MAX_WR) != 0;
         const std::uint32_t limit = (which & IBV_SRQ_LIMIT) != 0 ? wanted->srq_limit : queue.limit();
@@ -125,6 +126,7 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
             return EINVAL;
         }
         queue.set_limit(limit);
+        adapter.settle();  // the event is told if there are fewer requests already
         return 0;
     });
 }

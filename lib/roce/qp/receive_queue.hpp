@@ -53,8 +53,9 @@ public:
     ReceiveHead take() noexcept;
     void clear() noexcept { head_ = tail_; }
 
-    // Asks for one event as soon as fewer than `limit` requests are left; 0: for none (10.2.9).
-    void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
+    // Asks for one event as soon as fewer than `limit` requests are left; 0: for none (10.2.9). If there are fewer
+    // already, the event is made at once: an owner that only posts when it is told would wait for ever.
+    void set_limit(std::uint32_t limit) noexcept;
     [[nodiscard]] bool take_limit_event() noexcept;
     // `sink` is told of that event; nullptr: nobody is. It outlives the queue.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
@@ -66,6 +67,7 @@ public:
     }
 
 private:
+    void judge_limit() noexcept;
     [[nodiscard]] std::size_t sges_of(std::uint32_t position) const noexcept {
         return std::size_t{position & mask_} * max_sges_;
     }

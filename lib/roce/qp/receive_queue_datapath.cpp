@@ -42,6 +42,11 @@ void ReceiveQueue::take(ReceiveWqe& into) noexcept {
 ReceiveHead ReceiveQueue::take() noexcept {
     const ReceiveHead taken = front();
     ++head_;
+    judge_limit();
+    return taken;
+}
+
+void ReceiveQueue::judge_limit() noexcept {
     if (size() < limit_) {
         limit_event_ = true;
         limit_ = 0;
@@ -49,7 +54,12 @@ ReceiveHead ReceiveQueue::take() noexcept {
             sink_->on_event();
         }
     }
-    return taken;
+}
+
+// mutants: rc-receive-queue-set-limit
+void ReceiveQueue::set_limit(std::uint32_t limit) noexcept {
+    limit_ = limit;
+    judge_limit();
 }
 
 bool ReceiveQueue::take_limit_event() noexcept {

@@ -62,11 +62,11 @@ TEST_F(QueuesTest, ACompletionQueueKeepsWhatItHoldsWhenItIsResized) {
 TEST_F(QueuesTest, ASharedReceiveQueueIsResized) {
     ibv_srq* const srq = make_srq({2, 1, 0});
     ASSERT_NE(srq, nullptr);
-    ibv_srq_attr limit{0, 0, 1};
-    EXPECT_EQ(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
     EXPECT_EQ(post(srq), 0);
     EXPECT_EQ(post(srq), 0);
     EXPECT_EQ(post(srq), ENOMEM);
+    ibv_srq_attr limit{0, 0, 1};
+    EXPECT_EQ(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
     ibv_srq_attr wanted{4, 0, 0};
     EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR), 0);
     EXPECT_EQ(post(srq), 0);
@@ -81,10 +81,34 @@ TEST_F(QueuesTest, ASharedReceiveQueueIsResized) {
     EXPECT_EQ(ibv_modify_srq(srq, &wanted, 1 << 4), EINVAL);
     ASSERT_EQ(ibv_query_srq(srq, &now), 0);
     EXPECT_EQ(now.max_wr, 4U);
-    wanted = {8, 0, 7};
+    wanted = {8, 0, 3};
     EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
     ASSERT_EQ(ibv_query_srq(srq, &now), 0);
-    EXPECT_EQ(now.srq_limit, 7U);
+    EXPECT_EQ(now.max_wr, 8U);
+    EXPECT_EQ(now.srq_limit, 3U);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
+// A program that posts when it is told may arm the queue when it is empty already: nothing would come to tell it.
+TEST_F(QueuesTest, ALimitAboveWhatIsPostedIsAnEventAtOnce) {
+    ibv_srq* const srq = make_srq({8, 1, 0});
+    ASSERT_NE(srq, nullptr);
+    EXPECT_EQ(post(srq), 0);
+    pollfd readable{context->async_fd, POLLIN, 0};
+    ibv_srq_attr limit{0, 0, 1};
+    EXPECT_EQ(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
+    EXPECT_EQ(::poll(&readable, 1, 0), 0);
+    limit.srq_limit = 2;
+    EXPECT_EQ(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
+    ASSERT_EQ(::poll(&readable, 1, 0), 1);
+    ibv_async_event event{};
+    ASSERT_EQ(ibv_get_async_event(context, &event), 0);
+    EXPECT_EQ(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT_EQ(event.element.srq, srq);
+    ibv_ack_async_event(&event);
+    ASSERT_EQ(ibv_query_srq(srq, &limit), 0);
+    EXPECT_EQ(limit.srq_limit, 0U);  // one event for each time that it is set
+    EXPECT_EQ(::poll(&readable, 1, 0), 0);
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
@@ -322,10 +346,10 @@ TEST_F(QueuesTest, ALimitIsWithinTheQueue) {
     ASSERT_NE(srq, nullptr);
     ibv_srq_attr wanted{0, 0, 9};
     EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_LIMIT), EINVAL);
-    wanted.srq_limit = 4;
-    EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_LIMIT), 0);
-    wanted = {3, 0, 0};
-    EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR), EINVAL);  // the limit would lie beyond it
+    wanted = {3, 0, 4};
+    EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+    wanted.srq_limit = 3;
+    EXPECT_EQ(ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 

@@ -243,6 +243,21 @@ TEST(RcCompletionQueue, ResizedItKeepsWhatIsInIt) {
     EXPECT_FALSE(queue.push({next_in}));  // what was lost stays lost
 }
 
+TEST(RcReceiveQueue, ALimitIsJudgedWhenItIsSet) {
+    ReceiveQueue queue(3, 1);
+    ASSERT_EQ(queue.post({1, {}}), PostVerdict::Posted);
+    queue.set_limit(0);
+    EXPECT_FALSE(queue.take_limit_event());
+    queue.set_limit(1);
+    EXPECT_FALSE(queue.take_limit_event());
+    EXPECT_EQ(queue.limit(), 1U);
+    queue.set_limit(2);
+    EXPECT_TRUE(queue.take_limit_event());
+    EXPECT_EQ(queue.limit(), 0U);
+    (void)queue.take();
+    EXPECT_FALSE(queue.take_limit_event());
+}
+
 TEST(RcReceiveQueue, ResizedItKeepsWhatIsInItAndItsLimit) {
     ReceiveQueue queue(3, 1);
     for (std::uint64_t id = 0; id < 3; ++id) {
