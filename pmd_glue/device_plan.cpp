@@ -69,10 +69,29 @@ std::uint32_t rounded_up(std::uint32_t bytes) noexcept {
     return (bytes + kRoomAlignment - 1) / kRoomAlignment * kRoomAlignment;
 }
 
-// A buffer holds a whole frame of the largest path MTU, or has the size that the driver dictates.
+// The largest frame that buffers and link have to carry, as errors speak of it.
+struct LargestFrame {
+    std::uint32_t bytes;
+    std::string text;
+    std::string remedy;
+};
+
+// mutants: pmd-device-largest-frame
+LargestFrame largest_frame(const DeviceWish& wish) {
+    const std::uint32_t of_path_mtu = kEthernetHeader + ip_bytes_for(wish.path_mtu_bytes);
+    if (wish.frame_bytes > of_path_mtu) {
+        return {wish.frame_bytes, fmt::format("frames of {} bytes", wish.frame_bytes),
+                fmt::format("lower {}", wish.frame_argument)};
+    }
+    return {of_path_mtu, fmt::format("path MTU {}, whose frames have {} bytes", wish.path_mtu_bytes, of_path_mtu),
+            "choose a smaller --path-mtu"};
+}
+
+// A buffer holds a whole frame of the largest size, or has the size that the driver dictates.
 Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish) {
-    const std::uint32_t frame = kEthernetHeader + ip_bytes_for(wish.path_mtu_bytes);
-    std::uint32_t room = wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(frame));
+    const LargestFrame frame = largest_frame(wish);
+    std::uint32_t room =
+        wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(frame.bytes));
     if (quirk.room_argument.empty()) {
         return room;
     }
@@ -86,21 +105,21 @@ Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, 
             fmt::format("{}: buffers of {} bytes are smaller than its {}={}", facts.name, room, argument, dictated),
             fmt::format("raise --data-room to {} or lower {}", dictated, argument)};
     }
-    if (frame > dictated) {
-        return Error{fmt::format("{}: {}={} is too small for path MTU {}, whose frames have {} bytes", facts.name,
-                                 argument, dictated, wish.path_mtu_bytes, frame),
-                     fmt::format("give {}={} or more, at both ends, or choose a smaller --path-mtu", argument,
-                                 rounded_up(frame))};
+    if (frame.bytes > dictated) {
+        return Error{
+            fmt::format("{}: {}={} is too small for {}", facts.name, argument, dictated, frame.text),
+            fmt::format("give {}={} or more, at both ends, or {}", argument, rounded_up(frame.bytes), frame.remedy)};
     }
     return room;
 }
 
 Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
-    const std::uint16_t needed = ip_bytes_for(wish.path_mtu_bytes);
-    if (quirk.frame_limit_bytes != 0 && needed + kEthernetHeader > quirk.frame_limit_bytes) {
-        return Error{fmt::format("{}: path MTU {} does not fit its frames of {} bytes", facts.name, wish.path_mtu_bytes,
-                                 quirk.frame_limit_bytes),
-                     "choose --path-mtu 2048 or less"};
+    const LargestFrame frame = largest_frame(wish);
+    const auto needed = static_cast<std::uint16_t>(frame.bytes - kEthernetHeader);
+    if (quirk.frame_limit_bytes != 0 && frame.bytes > quirk.frame_limit_bytes) {
+        return Error{fmt::format("{}: {} bytes are the most for a frame, too few for {}", facts.name,
+                                 quirk.frame_limit_bytes, frame.text),
+                     fmt::format("{}, 2048 for instance", frame.remedy)};
     }
     plan.link_mtu_bytes =
         quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetHeader) : facts.mtu_bytes;
@@ -112,11 +131,9 @@ Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish
         plan.link_mtu_bytes = needed;
         return Nothing{};
     }
-    return Error{fmt::format("{}: MTU {} is too small for path MTU {}, which needs {}", facts.name, plan.link_mtu_bytes,
-                             wish.path_mtu_bytes, needed),
-                 facts.kernel_interface
-                     ? fmt::format("ip link set its interface mtu {}, or choose a smaller --path-mtu", needed)
-                     : "choose a smaller --path-mtu"};
+    return Error{fmt::format("{}: MTU {} is too small for {}", facts.name, plan.link_mtu_bytes, frame.text),
+                 facts.kernel_interface ? fmt::format("ip link set its interface mtu {}, or {}", needed, frame.remedy)
+                                        : frame.remedy};
 }
 
 Status choose_queues(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {

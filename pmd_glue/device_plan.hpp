@@ -39,6 +39,9 @@ struct DeviceWish {
     std::uint16_t workers = 1;
     std::uint16_t path_mtu_bytes = 1024;
     std::uint16_t data_room_bytes = 0;  // 0: the driver's default
+    // The largest frame that is sent, and what the program's user calls it; 0: those of the path MTU suffice.
+    std::uint16_t frame_bytes = 0;
+    const char* frame_argument = "--frame-bytes";
 };
 
 struct DevicePlan {

@@ -15,13 +15,13 @@ std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& 
     port::Path path({config.local, config.peer, port::kFirstUdpSourcePort, 0});
     path.resolve(device.mac(), config.peer_mac);
     const std::size_t least = path.lower_bytes() + wire::kUdOverheadBytes;
-    const std::size_t bytes = std::max<std::size_t>(config.frame_bytes, least) & ~std::size_t{1};
-    std::vector<std::uint8_t> frame(bytes, 0);
-    const std::size_t payload_bytes = bytes - least;
+    const std::size_t payload_bytes =
+        (std::max<std::size_t>(config.frame_bytes, least) - least) & ~std::size_t{3};  // without a pad
+    std::vector<std::uint8_t> frame(least + payload_bytes, 0);
+    CAIRN_ASSERT(frame.size() <= device.plan().data_room_bytes);
     wire::UdHeader header;
     header.to = Qpn{1};
     const wire::RawUd raw = header.raw(payload_bytes);
-    frame.resize(bytes + wire::pad_for(payload_bytes));
     std::uint8_t* at = frame.data() + path.lower_bytes();
     std::memcpy(at, &raw, sizeof(raw));
     path.seal(at, static_cast<std::uint16_t>(frame.size() - path.lower_bytes()));

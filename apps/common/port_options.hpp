@@ -26,6 +26,8 @@ struct PortOptions {
     std::uint16_t workers = 1;
     std::uint16_t path_mtu_bytes = 1024;  // 0: the largest that the port carries
     std::uint16_t data_room_bytes = 0;
+    std::uint16_t frame_bytes = 0;                 // the largest that is sent, if it may exceed those of the path MTU
+    const char* frame_argument = "--frame-bytes";  // as the user calls their size
     std::uint32_t buffers = 16384;
     std::uint16_t burst = 16;
     std::uint32_t traffic_class = 0;  // DSCP and ECN of what is sent

@@ -72,6 +72,8 @@ Result<Ports> Ports::open(const PortOptions& options) {
     config.wish.workers = options.workers;
     config.wish.path_mtu_bytes = options.path_mtu_bytes;
     config.wish.data_room_bytes = options.data_room_bytes;
+    config.wish.frame_bytes = options.frame_bytes;
+    config.wish.frame_argument = options.frame_argument;
     config.buffers = options.buffers;
     auto device = pmd::Device::open(config);
     if (!device.ok()) {

@@ -15,11 +15,16 @@ namespace {
 
 using namespace cairn;
 
+constexpr std::uint16_t kLeastPathMtu = 256;
+
 app::PortOptions port_options(const pktgen::Options& options, const pktgen::Stream& stream) {
     app::PortOptions ports = options.ports;
     ports.ip = stream.source ? stream.source->text() : "";
     ports.ip_remedy = "name it in the script: source = \"ADDRESS\"";
-    ports.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
+    // The link has to carry the stream's own frames, and none that are larger.
+    ports.path_mtu_bytes = kLeastPathMtu;
+    ports.frame_bytes = static_cast<std::uint16_t>(pktgen::frame_bytes(stream));
+    ports.frame_argument = "payload_bytes";
     ports.burst = 32;
     return ports;
 }

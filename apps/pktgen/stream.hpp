@@ -80,5 +80,7 @@ constexpr std::size_t kLongestFrameBytes = 4352;
                                         std::span<std::uint8_t> out) noexcept;
 // The size of the stream's largest datagram.
 [[nodiscard]] std::size_t datagram_bytes(const Stream& stream) noexcept;
+// The size of its largest frame.
+[[nodiscard]] std::size_t frame_bytes(const Stream& stream) noexcept;
 
 }  // namespace cairn::pktgen

@@ -180,6 +180,11 @@ std::size_t datagram_bytes(const Stream& stream) noexcept {
     return wire::kUdOverheadBytes + stream.payload_bytes + wire::pad_for(stream.payload_bytes) + misfit;
 }
 
+std::size_t frame_bytes(const Stream& stream) noexcept {
+    const bool v4 = stream.destination.is_v4();
+    return datagram_bytes(stream) + (v4 ? port::Path::kLowerBytesV4 : port::Path::kLowerBytesV6);
+}
+
 std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial,
                        std::span<std::uint8_t> out) noexcept {
     wire::RawUd raw{};

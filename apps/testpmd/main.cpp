@@ -70,6 +70,7 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
     pmd::DeviceConfig config;
     config.wish.workers = pmd::worker_count();
     config.wish.path_mtu_bytes = options.each_port.path_mtu_bytes;
+    config.wish.frame_bytes = forwarding.mode == pmd::ForwardMode::TxOnly ? forwarding.frame_bytes : std::uint16_t{0};
     config.buffers = options.each_port.buffers;
     std::vector<std::uint16_t> ports;
     std::vector<pmd::DeviceFacts> facts;

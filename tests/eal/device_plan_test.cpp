@@ -100,6 +100,26 @@ TEST(DevicePlan, AMemifSlotTooSmallForThePathMtuIsRefusedByName) {
     EXPECT_NE(refused.error().remedy.find("bsize="), std::string::npos);
 }
 
+TEST(DevicePlan, FramesThatAreLargerThanThoseOfThePathMtuFitBuffersAndLinkOrAreRefusedByName) {
+    DeviceWish large = wish(1);
+    large.frame_bytes = 9000;
+    const DevicePlan ordinary = plan_device(nic("net_ixgbe"), large).value();
+    EXPECT_GE(ordinary.data_room_bytes, 9000);
+    EXPECT_TRUE(ordinary.set_mtu);
+    EXPECT_EQ(ordinary.link_mtu_bytes, 9000 - 14);
+    EXPECT_GE(plan_device(nic("net_ring"), large).value().data_room_bytes, 9000);
+    DeviceFacts narrow = nic("net_null");
+    narrow.max_mtu_bytes = 0;
+    for (const DeviceFacts& facts : {nic("net_memif"), narrow, nic("net_af_xdp")}) {
+        const auto refused = plan_device(facts, large);
+        ASSERT_FALSE(refused.ok()) << facts.driver;
+        EXPECT_NE(refused.error().what.find("frames of 9000 bytes"), std::string::npos) << refused.error().text();
+        EXPECT_NE(refused.error().remedy.find("lower --frame-bytes"), std::string::npos) << refused.error().text();
+    }
+    large.frame_bytes = 1114;  // as those of the path MTU
+    EXPECT_TRUE(plan_device(narrow, large).ok());
+}
+
 TEST(DevicePlan, AfPacketNeedsBuffersOfAWholeFrameBecauseItCopiesUnchecked) {
     DeviceFacts facts = nic("net_af_packet");
     facts.max_queues = 1;

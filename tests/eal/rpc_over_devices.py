@@ -5,6 +5,7 @@
 
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
 """
+import json
 import os
 import signal
 import socket
@@ -244,6 +245,35 @@ def roce_echo(session):
     end(echo)
 
 
+def txonly(session):
+    """testpmd sends frames of the size asked for, or says which limit they exceed."""
+    program = os.path.join(session.folder, 'cairn-testpmd')
+
+    def testpmd(device, size):
+        return session.start([device], ['--forward-mode', 'txonly', '--frame-bytes', str(size), '--duration', '0.3',
+                                        '--json'], program=program)
+    for device, size, bytes_sent in (('--vdev=net_ring0', 9000, 8998), ('--vdev=net_null0', 1500, 1498),
+                                     ('--vdev=net_null0', 60, 66)):
+        out, err = testpmd(device, size).communicate(timeout=30)
+        sent = json.loads(out)['ports'][0] if out else {}
+        expect(sent.get('tx_packets', 0) > 0 and sent['tx_bytes'] == bytes_sent * sent['tx_packets'],
+               f'{device} {size}: {sent} {err}')
+    for device, named in ((session.memif('client'), 'bsize=2048'), ('--vdev=net_null0', 'MTU 1500')):
+        expect_refused(testpmd(device, 9000), 'cairn-testpmd', named)
+
+
+def frame_sizes(session):
+    """A stream needs no more of its link than its own frames do."""
+    echo = session.testpmd('roce-echo', '--path-mtu', '256')
+    for size in (1500, 1980):  # the last one fills a slot of 2048 bytes
+        sent = session.pktgen(payload_bytes=size, count=100)
+        expect(sent['sent'] == 100 and sent['returned'] == 100, f'{size}: {sent}')
+    refused = session.start([session.memif('client')], session.stream(payload_bytes=1981),
+                            program=os.path.join(session.folder, 'cairn-pktgen'))
+    expect_refused(refused, 'cairn-pktgen', 'lower payload_bytes')
+    end(echo)
+
+
 def hostile_packets(session):
     """A server under broken packets of every kind: all counted by reason, and the next client is served."""
     server = session.server()
@@ -371,4 +401,4 @@ def af_packet(session):
 
 run_case(memif_calls, memif_losses, memif_large, memif_pages, memif_zero_copy, memif_marks, memif_workers,
          memif_symmetric, memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped,
-         stopped_twice, pcap, bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)
+         stopped_twice, pcap, bad_input, one_prefix, af_packet, roce_echo, txonly, frame_sizes, hostile_packets, icmp_echo, memif_v6)
