@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "lib/base/secret.hpp"
@@ -34,6 +35,40 @@ Result<net::IpAddress> own_address(const PortOptions& options, std::uint16_t por
         return Error{"an ethernet port needs an IP address of its own, and none is given", options.ip_remedy};
     }
     return net::IpAddress::parse(options.private_ip);
+}
+
+// Returns the router of an ethernet port, if there is one. The link's prefix tells the peers beyond it, so that neither
+// argument means anything without the other.
+// mutants: apps-ports-router
+Result<std::optional<net::IpAddress>> router_of(const PortOptions& options, const net::IpAddress& local) {
+    if (options.gateway.empty() && options.prefix_bits == 0) {
+        return std::optional<net::IpAddress>();
+    }
+    if (options.gateway.empty()) {
+        return Error{fmt::format("--prefix {} is for a link with a router, and none is given", options.prefix_bits),
+                     "leave it out, or give --gateway ADDRESS"};
+    }
+    const Result<net::IpAddress> gateway = net::IpAddress::parse(options.gateway);
+    if (!gateway.ok()) {
+        return gateway.error();
+    }
+    if (options.prefix_bits == 0) {
+        return Error{fmt::format("--gateway {} is for peers beyond the link, and without --prefix every peer is on it",
+                                 options.gateway),
+                     "give --prefix BITS, or leave the gateway out"};
+    }
+    if (local.is_v4() && options.prefix_bits > 32) {
+        return Error{fmt::format("--prefix {} is longer than our address {}", options.prefix_bits, local.text()),
+                     "give 32 bits or less"};
+    }
+    const bool is_on_link = gateway.value().shares_prefix(local, static_cast<std::uint8_t>(options.prefix_bits)) ||
+                            (!local.is_v4() && gateway.value().is_v6_link_local());
+    if (!is_on_link || gateway.value() == local) {
+        return Error{fmt::format("--gateway {} is no other host of the link {}/{}", options.gateway, local.text(),
+                                 options.prefix_bits),
+                     "give the router's address on that link, and --prefix as the link has it"};
+    }
+    return std::optional(gateway.value());
 }
 
 }  // namespace
@@ -69,6 +104,11 @@ Result<Ports> Ports::open(const PortOptions& options) {
         return heeded.ok() ? local.error() : heeded.error();
     }
     ports.local_ = local.value();
+    const Result<std::optional<net::IpAddress>> router = router_of(options, ports.local_);
+    if (!router.ok()) {
+        return router.error();
+    }
+    ports.gateway_ = router.value();
     config.wish.workers = options.workers;
     config.wish.path_mtu_bytes = options.path_mtu_bytes;
     config.wish.data_room_bytes = options.data_room_bytes;
@@ -102,13 +142,7 @@ Result<std::unique_ptr<pmd::EthdevPort>> Ports::make_ethdev_port(std::uint16_t w
     config.burst = options_.burst;
     config.prefix_bits = static_cast<std::uint8_t>(options_.prefix_bits);
     config.traffic_class = static_cast<std::uint8_t>(options_.traffic_class);
-    if (!options_.gateway.empty()) {
-        const Result<net::IpAddress> gateway = net::IpAddress::parse(options_.gateway);
-        if (!gateway.ok()) {
-            return gateway.error();
-        }
-        config.gateway = gateway.value();
-    }
+    config.gateway = gateway_;
     auto made = std::make_unique<pmd::EthdevPort>(*device_, config);
     fmt::print(stderr, "{}\n", made->describe());
     return made;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/common/port_options.hpp"
@@ -49,6 +50,7 @@ private:
 
     PortOptions options_;
     net::IpAddress local_{};
+    std::optional<net::IpAddress> gateway_{};
     std::unique_ptr<pmd::Device> device_;
     std::shared_ptr<port::SocketQueues> sockets_;
     std::unique_ptr<pmd::Capture> capture_;
