@@ -36,24 +36,28 @@ struct Quirk {
     bool no_mtu;             // a frame may be as large as a buffer
     bool fence_disconnects;  // see poll_fence.hpp
     bool isolate;            // it shares the NIC with the kernel
-    // The device argument that sets the data room. The room is equal to it (memif copies fastest so) or at least as
-    // large (af_packet copies a whole frame unchecked).
+    // The device argument that dictates the least data room, and by how much the room exceeds it.
     std::string_view room_argument;
     std::uint32_t room_default;
+    std::uint32_t room_beyond;
+    std::uint32_t lost_bytes;         // of a buffer's room, in front of what it receives
     std::uint32_t frame_limit_bytes;  // 0: none but the MTU
     bool fills_rings;                 // with buffers, before anything has come, though it is software
     SentMemory memory;
 };
 
+// A buffer of memif is larger than a slot: from DPDK 23.03 on, each segment of a frame takes a slot otherwise, and a
+// stale mark joins it to the next frame. One of af_packet has room for a whole frame, which is copied unchecked. One of
+// af_xdp begins with XDP_PACKET_HEADROOM.
 constexpr std::array<Quirk, 5> kQuirks{{
-    {"net_memif", QueueUse::One, true, true, false, "bsize", kMemifSlotBytes, 0, false, SentMemory::Any},
-    {"net_af_packet", QueueUse::All, false, false, false, "framesz", kAfPacketFrame, 0, false, SentMemory::Any},
-    {"net_af_xdp", QueueUse::Rss, false, false, false, "", 0, kXdpFrameBytes, true, SentMemory::Eal},
-    {"net_ring", QueueUse::PerWorker, true, false, false, "", 0, 0, false, SentMemory::Attached},
-    {"mlx5_pci", QueueUse::Rss, false, false, true, "", 0, 0, false, SentMemory::Mapped},
+    {"net_memif", QueueUse::One, true, true, false, "bsize", kMemifSlotBytes, 64, 0, 0, false, SentMemory::Any},
+    {"net_af_packet", QueueUse::All, false, false, false, "framesz", kAfPacketFrame, 0, 0, 0, false, SentMemory::Any},
+    {"net_af_xdp", QueueUse::Rss, false, false, false, "", 0, 0, 256, kXdpFrameBytes, true, SentMemory::Eal},
+    {"net_ring", QueueUse::PerWorker, true, false, false, "", 0, 0, 0, 0, false, SentMemory::Attached},
+    {"mlx5_pci", QueueUse::Rss, false, false, true, "", 0, 0, 0, 0, false, SentMemory::Mapped},
 }};
-constexpr Quirk kOrdinaryNic{"", QueueUse::Rss, false, false, false, "", 0, 0, false, SentMemory::Mapped};
-constexpr Quirk kOrdinarySoftware{"", QueueUse::Rss, false, false, false, "", 0, 0, false, SentMemory::Eal};
+constexpr Quirk kOrdinaryNic{"", QueueUse::Rss, false, false, false, "", 0, 0, 0, 0, false, SentMemory::Mapped};
+constexpr Quirk kOrdinarySoftware{"", QueueUse::Rss, false, false, false, "", 0, 0, 0, 0, false, SentMemory::Eal};
 
 // mutants: pmd-device-quirk-of
 const Quirk& quirk_of(const DeviceFacts& facts) noexcept {
@@ -87,30 +91,51 @@ LargestFrame largest_frame(const DeviceWish& wish) {
             "choose a smaller --path-mtu"};
 }
 
-// A buffer holds a whole frame of the largest size, or has the size that the driver dictates.
-Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish) {
+constexpr std::uint16_t in_16_bits(std::uint32_t bytes) noexcept {
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xff00U));
+}
+
+// Where an argument of the device dictates how large frames and buffers are.
+Status choose_dictated_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     const LargestFrame frame = largest_frame(wish);
-    std::uint32_t room =
-        wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(frame.bytes));
-    if (quirk.room_argument.empty()) {
-        return room;
-    }
     const std::string argument(quirk.room_argument);
     const std::uint32_t dictated = devarg_number(facts.devargs, argument, quirk.room_default);
-    if (wish.data_room_bytes == 0) {
-        room = quirk.no_mtu ? dictated : std::max(room, dictated);
-    }
-    if (room < dictated) {
+    const std::uint32_t least = dictated + quirk.room_beyond;
+    const std::uint32_t otherwise = quirk.no_mtu ? least : std::max({kDefaultRoom, rounded_up(frame.bytes), least});
+    const std::uint32_t room = wish.data_room_bytes != 0 ? wish.data_room_bytes : otherwise;
+    if (room < least) {
         return Error{
-            fmt::format("{}: buffers of {} bytes are smaller than its {}={}", facts.name, room, argument, dictated),
-            fmt::format("raise --data-room to {} or lower {}", dictated, argument)};
+            fmt::format("{}: buffers of {} bytes are too small beside its {}={}", facts.name, room, argument, dictated),
+            fmt::format("raise --data-room to {} or lower {}", least, argument)};
     }
     if (frame.bytes > dictated) {
         return Error{
             fmt::format("{}: {}={} is too small for {}", facts.name, argument, dictated, frame.text),
             fmt::format("give {}={} or more, at both ends, or {}", argument, rounded_up(frame.bytes), frame.remedy)};
     }
-    return room;
+    plan.data_room_bytes = in_16_bits(room);
+    plan.frame_bytes = quirk.no_mtu ? in_16_bits(dictated) : plan.data_room_bytes;
+    return Nothing{};
+}
+
+// A buffer holds a whole frame of the largest size.
+// mutants: pmd-device-choose-room
+Status choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
+    if (!quirk.room_argument.empty()) {
+        return choose_dictated_room(quirk, facts, wish, plan);
+    }
+    const LargestFrame frame = largest_frame(wish);
+    const std::uint32_t least = frame.bytes + quirk.lost_bytes;
+    const std::uint32_t room =
+        wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(least));
+    if (room < least) {
+        return Error{fmt::format("{}: buffers of {} bytes hold frames of {} at most, too few for {}", facts.name, room,
+                                 room - std::min(room, quirk.lost_bytes), frame.text),
+                     fmt::format("raise --data-room to {}, or {}", rounded_up(least), frame.remedy)};
+    }
+    plan.data_room_bytes = in_16_bits(room);
+    plan.frame_bytes = in_16_bits(room - quirk.lost_bytes);
+    return Nothing{};
 }
 
 Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
@@ -122,7 +147,7 @@ Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish
                      fmt::format("{}, 2048 for instance", frame.remedy)};
     }
     plan.link_mtu_bytes =
-        quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetHeader) : facts.mtu_bytes;
+        quirk.no_mtu ? static_cast<std::uint16_t>(plan.frame_bytes - kEthernetHeader) : facts.mtu_bytes;
     if (plan.link_mtu_bytes >= needed) {
         return Nothing{};
     }
@@ -196,11 +221,10 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
                                  facts.name, facts.name)};
     }
     DevicePlan plan;
-    const Result<std::uint32_t> room = choose_room(quirk, facts, wish);
+    const Status room = choose_room(quirk, facts, wish, plan);
     if (!room.ok()) {
         return room.error();
     }
-    plan.data_room_bytes = static_cast<std::uint16_t>(std::min<std::uint32_t>(room.value(), 0xff00U));
     const Status mtu = choose_mtu(quirk, facts, wish, plan);
     if (!mtu.ok()) {
         return mtu.error();

@@ -47,6 +47,7 @@ struct DeviceWish {
 struct DevicePlan {
     std::uint16_t queues = 1;  // queue pairs; software feeds further workers
     std::uint16_t data_room_bytes = 2048;
+    std::uint16_t frame_bytes = 2048;  // the largest frame that fits a buffer, and what carries it
     std::uint16_t link_mtu_bytes = 1500;
     bool set_mtu = false;
     bool rss = false;

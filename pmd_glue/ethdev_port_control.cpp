@@ -59,7 +59,7 @@ EthdevPort::~EthdevPort() {
 
 port::PortLimits EthdevPort::limits() const noexcept {
     const std::uint32_t lower = config_.local.is_v4() ? 28 : 48;
-    const auto frame_room = static_cast<std::uint32_t>(data_room_bytes_ - port::Path::kEthernetBytes);
+    const auto frame_room = static_cast<std::uint32_t>(device_.plan().frame_bytes - port::Path::kEthernetBytes);
     port::PortLimits limits;
     limits.max_udp_payload_bytes =
         static_cast<std::uint16_t>(std::min<std::uint32_t>(device_.plan().link_mtu_bytes, frame_room) - lower);

@@ -231,7 +231,7 @@ void EthdevPort::plan_next_ask() noexcept {
 }
 
 std::span<std::uint8_t> EthdevPort::room_of(rte_mbuf& buffer) const noexcept {
-    return {rte_pktmbuf_mtod(&buffer, std::uint8_t*), data_room_bytes_};
+    return {rte_pktmbuf_mtod(&buffer, std::uint8_t*), device_.plan().frame_bytes};
 }
 
 void EthdevPort::send_other(rte_mbuf* frame, std::size_t bytes) noexcept {

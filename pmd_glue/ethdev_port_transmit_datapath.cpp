@@ -230,11 +230,11 @@ void EthdevPort::seal_with_tail(port::TxPacket& packet) noexcept {
 }
 
 std::span<std::uint8_t> EthdevPort::whole_frame(const port::PacketRef& buffer) const noexcept {
-    return {rte_pktmbuf_mtod(mbuf_of(buffer), std::uint8_t*), data_room_bytes_};
+    return {rte_pktmbuf_mtod(mbuf_of(buffer), std::uint8_t*), device_.plan().frame_bytes};
 }
 
 void EthdevPort::set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) const noexcept {
-    CAIRN_ASSERT(bytes <= data_room_bytes_);
+    CAIRN_ASSERT(bytes <= device_.plan().frame_bytes);
     mbuf_of(buffer)->data_len = static_cast<std::uint16_t>(bytes);
     mbuf_of(buffer)->pkt_len = static_cast<std::uint32_t>(bytes);
 }

@@ -18,7 +18,7 @@ std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& 
     const std::size_t payload_bytes =
         (std::max<std::size_t>(config.frame_bytes, least) - least) & ~std::size_t{3};  // without a pad
     std::vector<std::uint8_t> frame(least + payload_bytes, 0);
-    CAIRN_ASSERT(frame.size() <= device.plan().data_room_bytes);
+    CAIRN_ASSERT(frame.size() <= device.plan().frame_bytes);
     wire::UdHeader header;
     header.to = Qpn{1};
     const wire::RawUd raw = header.raw(payload_bytes);

@@ -77,13 +77,21 @@ TEST(DevicePlan, RingsAreQueuesOfWorkersWithoutRss) {
     }
 }
 
-TEST(DevicePlan, MemifBuffersAreAsLargeAsItsSlotsAndItsDisconnectsAreFenced) {
+TEST(DevicePlan, MemifBuffersAreLargerThanItsSlotsWhichLimitFramesAndItsDisconnectsAreFenced) {
     DeviceFacts facts = nic("net_memif");
-    EXPECT_EQ(plan_device(facts, wish(2)).value().data_room_bytes, 2048);
+    EXPECT_EQ(plan_device(facts, wish(2)).value().data_room_bytes, 2048 + 64);
     facts.devargs = "role=server,bsize=4352,rsize=9";
-    const DevicePlan plan = plan_device(facts, wish(2, 4096)).value();
-    EXPECT_EQ(plan.data_room_bytes, 4352);
+    DeviceWish large = wish(2, 4096);
+    const DevicePlan plan = plan_device(facts, large).value();
+    EXPECT_EQ(plan.data_room_bytes, 4352 + 64);
+    EXPECT_EQ(plan.frame_bytes, 4352);
     EXPECT_EQ(plan.link_mtu_bytes, 4352 - 14);
+    large.data_room_bytes = 9000;
+    EXPECT_EQ(plan_device(facts, large).value().data_room_bytes, 9000);
+    EXPECT_EQ(plan_device(facts, large).value().frame_bytes, 4352) << "what leaves fits a slot";
+    EXPECT_EQ(plan_device(facts, large).value().link_mtu_bytes, 4352 - 14);
+    large.data_room_bytes = 4352;
+    EXPECT_EQ(plan_device(facts, large).error().remedy, "raise --data-room to 4416 or lower bsize");
     EXPECT_EQ(plan.queues, 1);
     EXPECT_TRUE(plan.fence_disconnects);
     EXPECT_FALSE(plan.asks_once);
@@ -139,8 +147,15 @@ TEST(DevicePlan, AfPacketSpreadsOverAllItsQueuesSoEachNeedsAWorker) {
     EXPECT_FALSE(plan_device(facts, wish(1)).ok());
 }
 
-TEST(DevicePlan, AfXdpIsLimitedToAPage) {
-    EXPECT_TRUE(plan_device(nic("net_af_xdp"), wish(1, 2048)).ok());
+TEST(DevicePlan, AfXdpIsLimitedToAPageAndBeginsItsBuffersWithItsOwnHeadroom) {
+    DeviceWish large = wish(1, 2048);
+    const DevicePlan plan = plan_device(nic("net_af_xdp"), large).value();
+    EXPECT_EQ(plan.data_room_bytes, 2432);
+    EXPECT_EQ(plan.frame_bytes, 2432 - 256);
+    EXPECT_EQ(plan_device(nic("net_af_xdp"), wish(1)).value().data_room_bytes, 2048);
+    large.data_room_bytes = 2304;
+    EXPECT_NE(plan_device(nic("net_af_xdp"), large).error().remedy.find("--data-room to 2432"), std::string::npos);
+    EXPECT_EQ(plan_device(nic("net_ixgbe"), large).value().frame_bytes, 2304) << "other buffers have no such headroom";
     const auto refused = plan_device(nic("net_af_xdp"), wish(1, 4096));
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().remedy.find("2048"), std::string::npos);
