@@ -52,7 +52,8 @@ struct DevicePlan {
     bool set_mtu = false;
     bool rss = false;
     bool ipv4_checksum_offload = false;
-    bool segments = false;  // a payload may be sent from where it lies
+    bool segments = false;                  // a payload may be sent from where it lies
+    std::uint16_t frames_at_once = 0xffff;  // the most that a transmit call may get
     SentMemory memory = SentMemory::Eal;
     bool isolate = false;            // the kernel keeps the rest of the traffic
     bool fence_disconnects = false;  // the driver unmaps memory under the poller when its peer goes

@@ -98,13 +98,25 @@ void EthdevPort::release_kept(Instant now) noexcept {
     kept_count_ = left;
 }
 
+// mutants: pmd-ethdev-port-give-to-device
+inline std::size_t EthdevPort::give_to_device(rte_mbuf** frames, std::size_t count) noexcept {
+    std::size_t sent = 0;
+    std::size_t offered = 0;
+    do {
+        const std::size_t part = std::min<std::size_t>(count - sent, frames_at_once_);
+        offered += part;
+        sent += rte_eth_tx_burst(port_id_, queue_, frames + sent, static_cast<std::uint16_t>(part));
+    } while (sent == offered && sent < count);
+    return sent;
+}
+
 std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
     std::size_t sent = 0;
     if (count == 0) {
         return 0;
     }
     if (queue_ != kNoQueue) [[likely]] {
-        sent = rte_eth_tx_burst(port_id_, queue_, frames, static_cast<std::uint16_t>(count));
+        sent = give_to_device(frames, count);
     } else {
         const auto sender = static_cast<std::uint16_t>(config_.worker % device_.plan().queues);
         while (sent < count && exchange_->pass(Exchange::Lane::ToSend, config_.worker, sender, frames[sent])) {
@@ -120,8 +132,7 @@ std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
 void EthdevPort::send_for_others() noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const std::size_t count = exchange_->collect(Exchange::Lane::ToSend, config_.worker, frames);
-    const std::size_t sent =
-        count == 0 ? 0 : rte_eth_tx_burst(port_id_, queue_, frames.data(), static_cast<std::uint16_t>(count));
+    const std::size_t sent = count == 0 ? 0 : give_to_device(frames.data(), count);
     if (sent < count) {
         counters_.count(EthdevCounter::RingFull, count - sent);
         rte_pktmbuf_free_bulk(frames.data() + sent, static_cast<unsigned>(count - sent));
@@ -190,10 +201,15 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     return true;
 }
 
-// A packet that the device refused belongs to its sender again, which may copy the tail or end the packet.
+// A packet that the device refused belongs to its sender again, which may copy the tail or end the packet. A net_memif
+// with zero-copy that has room for some of the segments only leaves references to them (DPDK 22.11).
+// mutants: pmd-ethdev-port-detach-tail
 void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
     rte_mbuf* frame = mbuf_of(packet.packet);
     if (frame->nb_segs != 1) {
+        for (rte_mbuf* segment = frame; segment != nullptr; segment = segment->next) {
+            rte_mbuf_refcnt_set(segment, 1);
+        }
         rte_pktmbuf_free(frame->next);
         frame->next = nullptr;
         frame->nb_segs = 1;

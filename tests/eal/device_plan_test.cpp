@@ -223,6 +223,15 @@ TEST(DevicePlan, PayloadsAreSentFromTheMemoryThatTheDriverReads) {
     EXPECT_EQ(memory("net_virtio_user", true, ""), SentMemory::Eal);
 }
 
+TEST(DevicePlan, AMemifThatSharesItsMemoryGetsFewFramesAtOnce) {
+    DeviceFacts facts = nic("net_memif");
+    facts.devargs = "role=client,zero-copy=yes";
+    EXPECT_EQ(plan_device(facts, wish(1)).value().frames_at_once, 4);
+    facts.devargs = "role=client,zero-copy=no";
+    EXPECT_GT(plan_device(facts, wish(1)).value().frames_at_once, 64);
+    EXPECT_GT(plan_device(nic("net_ixgbe"), wish(1)).value().frames_at_once, 64);
+}
+
 TEST(DevicePlan, ReceiveRingsTakeBuffersOfAPoolWhereTheDriverFillsThem) {
     EXPECT_TRUE(plan_device(nic("net_ixgbe"), wish(1)).value().fills_rings);
     for (const char* driver : {"net_memif", "net_null"}) {

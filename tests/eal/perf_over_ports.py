@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from session import EAL, Session, expect, expect_refused, machine, result_of
+from session import EAL, Session, await_start, expect, expect_refused, machine, result_of
 from sockets import CLIENT, SERVER, await_socket
 
 OPERATIONS = ('send', 'write', 'read', 'cas', 'fadd')
@@ -316,6 +316,24 @@ def client_waits(ports):
     stop(server)
 
 
+def zero_copy(ports):
+    """A client whose memory its peer maps: frames of three segments often find too few slots of a small ring. The
+    driver refuses them whole, and no buffer is lost."""
+    server = ports.server('--path-mtu', '4096')
+    await_start(server)  # before that, net_memif turns such a client away for good
+    shared = [*EAL, '--single-file-segments']
+    client = ports.session.start([ports.session.memif('client', ports.frames + ',rsize=6,zero-copy=yes')],
+                                 ['--peer', '10.77.0.1', '--ip', '10.77.0.2', '--json', '--op', 'write', '--size',
+                                  '65536', '--path-mtu', '4096', '--buffers', '1024', '-n', '20000'],
+                                 lcores='1', eal=shared)
+    out, err = client.communicate(timeout=60)
+    expect(client.returncode == 0, f'exit code {client.returncode}: {err}')
+    expect(json.loads(out.strip().splitlines()[-1])['operations'] == 20000, out)
+    expect('port_no_buffer' not in err, f'buffers are missing: {err}')
+    counted, _ = stop(server)
+    expect(counted['bad'] == counted['lost'] == 0, f'{counted}')
+
+
 def nobody(ports):
     """No server at all, and one that listens elsewhere: said within seconds."""
     server = ports.server('--service-port', '7000')
@@ -379,8 +397,8 @@ def bad_input(ports):
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, several_lcores,
-    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, client_waits, nobody,
-    deep_queues, more_than_eal, bad_input)}
+    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, client_waits, zero_copy,
+    nobody, deep_queues, more_than_eal, bad_input)}
 PORTS = {'memif': Memif, 'socket': Sockets}
 
 
