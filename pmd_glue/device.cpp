@@ -144,7 +144,7 @@ Status Device::configure() {
         return pool.error();
     }
     if (workers() > 1) {
-        Result<Exchange> made = Exchange::make(port_id(), workers());
+        Result<Exchange> made = Exchange::make(workers());
         if (!made.ok()) {
             return made.error();
         }

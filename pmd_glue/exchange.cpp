@@ -1,12 +1,12 @@
 #include "pmd_glue/exchange.hpp"
 
 #include <fmt/format.h>
-#include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
 #include <utility>
+
+#include "lib/base/assert.hpp"
 
 namespace cairn::pmd {
 
@@ -14,38 +14,45 @@ namespace {
 
 constexpr unsigned kLaneFrames = 1024;
 
-// Returns nullptr if there is no memory.
-rte_ring* make_ring(std::uint16_t port_id, int lane, std::uint16_t from, std::uint16_t to) {
-    const auto name = fmt::format("cairn_{}_{}_{}_{}", port_id, lane, from, to);
-    return rte_ring_create(name.c_str(), kLaneFrames, static_cast<int>(rte_socket_id()), RING_F_SP_ENQ | RING_F_SC_DEQ);
-}
-
 }  // namespace
 
-Exchange::Exchange(std::uint16_t workers)
-    : workers_(workers), owners_(workers), rings_(std::size_t{2} * workers * workers, nullptr), groups_(workers) {}
+Exchange::Exchange(std::uint16_t workers, HeapBlock memory)
+    : workers_(workers),
+      owners_(workers),
+      memory_(std::move(memory)),
+      rings_(std::size_t{2} * workers * workers, nullptr),
+      groups_(workers) {}
 
 Exchange::Exchange(Exchange&& other) noexcept
     : workers_(other.workers_),
       owners_(other.owners_),
+      memory_(std::move(other.memory_)),
       rings_(std::exchange(other.rings_, {})),
       groups_(std::exchange(other.groups_, {})) {}
 
-Result<Exchange> Exchange::make(std::uint16_t port_id, std::uint16_t workers) {
-    Exchange exchange(workers);
-    bool complete = true;
+// All rings lie in one piece: EAL has names for 2,560 pieces of memory, of which 37 workers would need more.
+Result<Exchange> Exchange::make(std::uint16_t workers) {
+    const auto ring_bytes = static_cast<std::size_t>(rte_ring_get_memsize(kLaneFrames));
+    const std::size_t rings = std::size_t{2} * workers * (workers - 1U);
+    Result<HeapBlock> memory =
+        HeapBlock::allocate(rings * ring_bytes, fmt::format("the rings between {} workers", workers).c_str());
+    if (!memory.ok()) {
+        return memory.error();
+    }
+    Exchange exchange(workers, std::move(memory).value());
+    std::uint8_t* next = exchange.memory_.bytes().data();
     for (const Lane lane : {Lane::Received, Lane::ToSend}) {
         for (std::uint16_t from = 0; from < workers; ++from) {
             for (std::uint16_t to = 0; to < workers; ++to) {
-                rte_ring*& between = exchange.ring(lane, from, to);
-                between = from == to ? nullptr : make_ring(port_id, static_cast<int>(lane), from, to);
-                complete = complete && (from == to || between != nullptr);
+                if (from != to) {
+                    auto* const between = reinterpret_cast<rte_ring*>(next);
+                    const int code = rte_ring_init(between, "cairn", kLaneFrames, RING_F_SP_ENQ | RING_F_SC_DEQ);
+                    CAIRN_ASSERT(code == 0);
+                    exchange.ring(lane, from, to) = between;
+                    next += ring_bytes;
+                }
             }
         }
-    }
-    if (!complete) {
-        return Error{fmt::format("no memory for the rings between {} workers: {}", workers, rte_strerror(rte_errno)),
-                     "raise -m, or use fewer lcores"};
     }
     return exchange;
 }
@@ -56,7 +63,6 @@ Exchange::~Exchange() {
         while (each != nullptr && rte_ring_sc_dequeue(each, &frame) == 0) {
             rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
         }
-        rte_ring_free(each);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "lib/net/address.hpp"
 #include "lib/port/qpn_owners.hpp"
+#include "pmd_glue/heap_block.hpp"
 
 struct rte_mbuf;
 struct rte_ring;
@@ -20,7 +21,8 @@ class Exchange {
 public:
     enum class Lane : std::uint8_t { Received, ToSend };  // frames that the target judges, and frames that it sends
 
-    static Result<Exchange> make(std::uint16_t port_id, std::uint16_t workers);
+    // Between two workers or more.
+    static Result<Exchange> make(std::uint16_t workers);
     Exchange(Exchange&& other) noexcept;
     Exchange& operator=(Exchange&&) = delete;
     ~Exchange();  // frees the frames that are still in the rings
@@ -57,13 +59,14 @@ public:
     [[nodiscard]] std::uint16_t workers() const noexcept { return workers_; }
 
 private:
-    explicit Exchange(std::uint16_t workers);
+    Exchange(std::uint16_t workers, HeapBlock memory);
     [[nodiscard]] rte_ring*& ring(Lane lane, std::uint16_t from, std::uint16_t to) noexcept {
         return rings_[(static_cast<std::size_t>(lane) * workers_ + from) * workers_ + to];
     }
 
     std::uint16_t workers_;
     port::QpnOwners owners_;
+    HeapBlock memory_;  // of the rings
     std::vector<rte_ring*> rings_;
     std::vector<std::atomic<std::uint64_t>> groups_;  // by worker
 };

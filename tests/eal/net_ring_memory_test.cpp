@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/mem/region.hpp"
+#include "pmd_glue/exchange.hpp"
 #include "pmd_glue/packet_pool.hpp"
 #include "tests/eal/net_ring.hpp"
 
@@ -110,6 +111,28 @@ TEST(PacketPoolTest, TheOperatorHearsOfSmallPagesWhereLargeOnesWouldFit) {
     EXPECT_EQ(PacketPool::remark_on(mem::PageKind::Plain, kLarge - 1), "");
     EXPECT_EQ(PacketPool::remark_on(mem::PageKind::Transparent, kLarge), "");
     EXPECT_EQ(PacketPool::make(shape(false)).value().remark(), "");
+}
+
+TEST(ExchangeTest, FortyWorkersHaveARingForEachOrderedPairAndLane) {
+    constexpr std::uint16_t kWorkers = 40;  // EAL has no names for so many pieces of memory
+    Result<Exchange> made = Exchange::make(kWorkers);
+    ASSERT_TRUE(made.ok()) << made.error().text();
+    Exchange exchange = std::move(made).value();
+    std::array<rte_mbuf, kWorkers> frames{};
+    for (const Exchange::Lane lane : {Exchange::Lane::Received, Exchange::Lane::ToSend}) {
+        for (std::uint16_t to = 0; to < kWorkers; ++to) {
+            for (std::uint16_t from = 0; from < kWorkers; ++from) {
+                EXPECT_TRUE(from == to || exchange.pass(lane, from, to, &frames[from]));
+            }
+        }
+        for (std::uint16_t to = 0; to < kWorkers; ++to) {
+            std::array<rte_mbuf*, kWorkers> got{};
+            ASSERT_EQ(exchange.collect(lane, to, got), kWorkers - 1U);
+            for (std::uint16_t from = 0, at = 0; from < kWorkers; ++from) {
+                EXPECT_TRUE(from == to || got[at++] == &frames[from]) << from << " to " << to;
+            }
+        }
+    }
 }
 
 TEST(HeapBlockTest, LiesInPagesOfItsOwnWhereNoDeviceHasToKnowIt) {
