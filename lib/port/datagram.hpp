@@ -18,7 +18,7 @@ namespace cairn::port {
     X(Options, "port_options", "IPv4 options or IPv6 extension headers, which RoCEv2 peers do not send")       \
     X(Fragment, "port_fragment", "fragments: the sender's path MTU is larger than the link's")                 \
     X(BadChecksum, "port_bad_checksum", "IPv4 headers damaged on the way, or a peer that miscounts")           \
-    X(BadUdpChecksum, "port_bad_udp_checksum", "UDP checksums that are there and wrong: damage on the way")    \
+    X(BadUdpChecksum, "port_bad_udp_checksum", "UDP checksum and ICRC are both wrong: damage on the way")      \
     X(BadLength, "port_bad_length", "IP or UDP lengths that contradict each other or the frame")               \
     X(BadAddress, "port_bad_address", "sources that no one can be: multicast, unspecified or mapped addresses")
 
@@ -63,5 +63,7 @@ using ParsedFrame = net::Parsed<Datagram, FrameVerdict>;
 [[nodiscard]] std::uint32_t icrc_of_frame(const Datagram& datagram) noexcept;
 // Returns the ICRC that the datagram carries in its last four bytes.
 [[nodiscard]] std::uint32_t carried_icrc(const Datagram& datagram) noexcept;
+// True if there is an ICRC and it is right.
+[[nodiscard]] bool has_right_icrc(const Datagram& datagram) noexcept;
 
 }  // namespace cairn::port

@@ -26,6 +26,7 @@ constexpr net::MacAddress kMacA{{2, 0, 0, 0, 0, 1}};
 constexpr net::MacAddress kMacB{{2, 0, 0, 0, 0, 2}};
 constexpr std::size_t kIp = net::EthernetHeader::kBytes;
 constexpr std::size_t kPayloadBytes = 40;
+constexpr std::size_t kUncoveredByIcrc = 4;  // of the BTH: congestion marks, which switches may set
 
 // From A to B, as B's path sees it.
 PathKey key_at_b(bool v4) {
@@ -89,7 +90,7 @@ const Refused kRefused[] = {
     {"Ipv4UdpLengthShort", true, {{39, 8 + kPayloadBytes - 1}}, FrameVerdict::BadLength},
     {"Ipv4UdpLengthLong", true, {{39, 8 + kPayloadBytes + 1}}, FrameVerdict::BadLength},
     {"Ipv4UdpLengthBelowItsHeader", true, {{39, 7}}, FrameVerdict::BadLength},
-    {"Ipv4UdpChecksum", true, {{41, 1}}, FrameVerdict::BadUdpChecksum},
+    {"Ipv4UdpChecksum", true, {{41, 1}, {60, 1}}, FrameVerdict::BadUdpChecksum},
     {"Ipv4FromAGroup", true, {{26, 224}}, FrameVerdict::BadAddress},
     {"Ipv4FromNoOne", true, {{26, 0}, {27, 0}, {29, 0}}, FrameVerdict::BadAddress},
     {"Ipv4FromAll", true, {{26, 255}, {27, 255}, {28, 255}, {29, 255}}, FrameVerdict::BadAddress},
@@ -105,7 +106,7 @@ const Refused kRefused[] = {
     {"Ipv6PayloadShorterThanUdp", false, {{19, 8 + kPayloadBytes - 1}}, FrameVerdict::BadLength},
     {"Ipv6PayloadWithoutUdpHeader", false, {{19, 7}}, FrameVerdict::BadLength},
     {"Ipv6UdpLengthShort", false, {{59, 8 + kPayloadBytes - 1}}, FrameVerdict::BadLength},
-    {"Ipv6UdpChecksum", false, {{61, 1}}, FrameVerdict::BadUdpChecksum},
+    {"Ipv6UdpChecksum", false, {{61, 1}, {80, 1}}, FrameVerdict::BadUdpChecksum},
     {"Ipv6FromAGroup", false, {{22, 0xff}}, FrameVerdict::BadAddress},
     {"Ipv6FromNoOne", false, {{22, 0}, {37, 0}}, FrameVerdict::BadAddress},
     {"Ipv6FromMapped", false, {{22, 0}, {32, 0xff}, {33, 0xff}}, FrameVerdict::BadAddress},
@@ -184,7 +185,30 @@ TEST_P(DatagramTest, ARightUdpChecksumIsTakenAndADamagedOneIsNot) {
         for (std::size_t at = udp + 8; at < frame.size(); ++at) {
             Frame damaged = frame;
             damaged[at] ^= 1;
-            ASSERT_EQ(parse_frame(damaged).reason(), FrameVerdict::BadUdpChecksum) << at;
+            const ParsedFrame parsed = parse_frame(damaged);
+            ASSERT_EQ(parsed.ok(), at == udp + 8 + kUncoveredByIcrc) << at;
+            ASSERT_TRUE(parsed.ok() || parsed.reason() == FrameVerdict::BadUdpChecksum) << at;
+        }
+    }
+}
+
+TEST_P(DatagramTest, AnUnfinishedUdpChecksumIsTakenWhereTheIcrcIsRight) {
+    for (const std::size_t payload_bytes : {std::size_t{15}, std::size_t{16}, kPayloadBytes}) {
+        Frame frame = make_frame(GetParam(), payload_bytes);
+        const std::size_t udp = frame.size() - payload_bytes - 8;
+        frame[udp + 6] = 0x12;
+        frame[udp + 7] = 0x34;
+        const ParsedFrame parsed = parse_frame(frame);
+        if (payload_bytes < 16) {
+            EXPECT_EQ(parsed.reason(), FrameVerdict::BadUdpChecksum) << "nothing else proves it";
+            continue;
+        }
+        ASSERT_TRUE(parsed.ok()) << payload_bytes;
+        EXPECT_TRUE(has_right_icrc(parsed.value()));
+        for (std::size_t at = udp + 8; at < frame.size(); ++at) {
+            frame[at] ^= 1;
+            EXPECT_EQ(parse_frame(frame).ok(), at == udp + 8 + kUncoveredByIcrc) << at;
+            frame[at] ^= 1;
         }
     }
 }
