@@ -118,7 +118,6 @@ private:
     void prepare_tail(port::TxPacket& packet) noexcept;
     void seal_with_tail(port::TxPacket& packet) noexcept;
     [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
-    [[nodiscard]] std::size_t give_to_device(rte_mbuf** frames, std::size_t count) noexcept;
     void keep_for_neighbour(port::TxPacket& packet, Instant now) noexcept;
     void release_kept(Instant now) noexcept;
     [[nodiscard]] std::span<std::uint8_t> whole_frame(const port::PacketRef& buffer) const noexcept;
@@ -166,7 +165,6 @@ private:
     rte_mempool* pool_;
     std::uint16_t port_id_;
     std::uint16_t queue_;  // kNoQueue: frames come and go by the exchange
-    std::uint16_t data_room_bytes_;
     std::uint16_t frames_at_once_;
     bool checksum_offload_;
     Exchange* exchange_;

@@ -37,7 +37,6 @@ EthdevPort::EthdevPort(Device& device, const EthdevPortConfig& config)
       pool_(device.pool()),
       port_id_(device.port_id()),
       queue_(config.worker < device.plan().queues ? config.worker : kNoQueue),
-      data_room_bytes_(device.plan().data_room_bytes),
       frames_at_once_(device.plan().frames_at_once),
       checksum_offload_(device.plan().ipv4_checksum_offload),
       exchange_(device.exchange()),

@@ -97,7 +97,7 @@ bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noex
         const port::Path::Arrival arrival = path->judge_arrival(bytes, frame->data_len, out);
         if (arrival != port::Path::Arrival::NoMatch) [[likely]] {
             out.cookie = frame;
-            out.room = static_cast<std::uint16_t>(data_room_bytes_ - path->lower_bytes());
+            out.room = room_in(*frame, path->lower_bytes());
             if (arrival != port::Path::Arrival::Whole) [[unlikely]] {
                 notice(arrival, *path, bytes, now);
             }
@@ -133,7 +133,7 @@ void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& o
     out.path = &path;
     out.cookie = frame;
     out.len = static_cast<std::uint16_t>(get16(bytes + lower - 4) - 8U);
-    out.room = static_cast<std::uint16_t>(data_room_bytes_ - lower);
+    out.room = room_in(*frame, lower);
     out.ip_id = 0;
     const std::uint8_t traffic_class = bytes[kEthernetBytes + 1];
     out.ecn = static_cast<std::uint8_t>((path.is_v4() ? traffic_class : traffic_class >> 4U) & 3U);
@@ -165,8 +165,7 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
         return false;
     }
     const port::Datagram& datagram = parsed.value();
-    const bool icrc_ok =
-        port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
+    const bool icrc_ok = port::has_right_icrc(datagram);
     port::Path* const path = icrc_ok ? path_back({datagram.key, datagram.source_mac}, now) : paths_.find(datagram.key);
     if (path == nullptr) {
         counters_.count(icrc_ok ? EthdevCounter::NoPath : EthdevCounter::BadIcrc);
@@ -208,7 +207,7 @@ port::Path* EthdevPort::path_back(const port::WayBack& way, Instant) noexcept {
 
 rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
     rte_mbuf* whole = nullptr;
-    if (chain->pkt_len > data_room_bytes_) {
+    if (chain->pkt_len > device_.plan().data_room_bytes) {
         counters_.count(EthdevCounter::TooLong);
     } else if ((whole = rte_pktmbuf_alloc(pool_)) == nullptr) {
         counters_.count(EthdevCounter::NoBuffer);

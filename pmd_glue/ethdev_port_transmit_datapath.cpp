@@ -12,6 +12,28 @@
 
 namespace cairn::pmd {
 
+namespace {
+
+struct Queue {
+    std::uint16_t port_id;
+    std::uint16_t number;
+    std::uint16_t frames_at_once;
+};
+
+// mutants: pmd-ethdev-port-give
+inline std::size_t give(const Queue& queue, rte_mbuf** frames, std::size_t count) noexcept {
+    std::size_t sent = 0;
+    std::size_t offered = 0;
+    do {
+        const std::size_t part = std::min<std::size_t>(count - sent, queue.frames_at_once);
+        offered += part;
+        sent += rte_eth_tx_burst(queue.port_id, queue.number, frames + sent, static_cast<std::uint16_t>(part));
+    } while (sent == offered && sent < count);
+    return sent;
+}
+
+}  // namespace
+
 // mutants: pmd-ethdev-port-transmit-burst
 std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
@@ -98,25 +120,13 @@ void EthdevPort::release_kept(Instant now) noexcept {
     kept_count_ = left;
 }
 
-// mutants: pmd-ethdev-port-give-to-device
-inline std::size_t EthdevPort::give_to_device(rte_mbuf** frames, std::size_t count) noexcept {
-    std::size_t sent = 0;
-    std::size_t offered = 0;
-    do {
-        const std::size_t part = std::min<std::size_t>(count - sent, frames_at_once_);
-        offered += part;
-        sent += rte_eth_tx_burst(port_id_, queue_, frames + sent, static_cast<std::uint16_t>(part));
-    } while (sent == offered && sent < count);
-    return sent;
-}
-
 std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
     std::size_t sent = 0;
     if (count == 0) {
         return 0;
     }
     if (queue_ != kNoQueue) [[likely]] {
-        sent = give_to_device(frames, count);
+        sent = give({port_id_, queue_, frames_at_once_}, frames, count);
     } else {
         const auto sender = static_cast<std::uint16_t>(config_.worker % device_.plan().queues);
         while (sent < count && exchange_->pass(Exchange::Lane::ToSend, config_.worker, sender, frames[sent])) {
@@ -132,7 +142,7 @@ std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
 void EthdevPort::send_for_others() noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const std::size_t count = exchange_->collect(Exchange::Lane::ToSend, config_.worker, frames);
-    const std::size_t sent = count == 0 ? 0 : give_to_device(frames.data(), count);
+    const std::size_t sent = count == 0 ? 0 : give({port_id_, queue_, frames_at_once_}, frames.data(), count);
     if (sent < count) {
         counters_.count(EthdevCounter::RingFull, count - sent);
         rte_pktmbuf_free_bulk(frames.data() + sent, static_cast<unsigned>(count - sent));
@@ -277,7 +287,7 @@ std::size_t EthdevPort::allocate_burst(std::span<port::PacketRef> out) noexcept 
         out[i] = {};
         out[i].cookie = frames[i];
         out[i].data = rte_pktmbuf_mtod_offset(frames[i], std::uint8_t*, lower);
-        out[i].room = static_cast<std::uint16_t>(data_room_bytes_ - lower);
+        out[i].room = static_cast<std::uint16_t>(device_.plan().data_room_bytes - lower);
     }
     return wanted;
 }

@@ -43,6 +43,64 @@ TEST(ExplainEalFailure, QuotesTheLineThatNamesTheCauseAndSaysWhatHelps) {
     EXPECT_FALSE(explain_eal_failure("").what.empty());
 }
 
+// What EAL's parser says before its list of arguments, which names lcores, huge pages and all else.
+TEST(ExplainEalFailure, EachRefusalOfAnArgumentIsToldInEalsWordsAndNamesIt) {
+    constexpr const char* kUsage =
+        "\nUsage: prog [options]\n\nEAL common options:\n  -c COREMASK         Hexadecimal bitmask of cores to run on\n"
+        "  --lcores COREMAP    Map lcore set to physical cpu set\n  --socket-mem        Memory to allocate on sockets\n"
+        "  --no-huge           Use malloc instead of hugetlbfs\n  mmap, probe, invalid option, memseg\n";
+    const std::array<Complaint, 34> refusals{{
+        {"EAL: Option --huge-unlink cannot be specified together with --no-huge", "--huge-unlink", "leave one of"},
+        {"EAL: Option --socket-mem cannot be specified together with --no-huge", "--socket-mem", "leave one of"},
+        {"EAL: Options -m and --socket-mem cannot be specified at the same time", "-m and --socket-mem",
+         "leave one of"},
+        {"EAL: Option --huge-worker-stack cannot be specified together with --no-huge", "--no-huge", "leave one of"},
+        {"EAL: Option --single-file-segments is not compatible with --huge-unlink", "--huge-unlink", "leave one of"},
+        {"EAL: Using --huge-unlink=never may create data leaks.\n"
+         "EAL: Option --in-memory is not compatible with --huge-unlink=never",
+         "--in-memory", "leave one of"},
+        {"EAL: Option --legacy-mem is not compatible with --in-memory", "--in-memory", "leave one of"},
+        {"EAL: Option --legacy-mem is not compatible with --match-allocations", "--match-allocations", "--no-huge"},
+        {"EAL: Options allow (-a) and block (-b) can't be used at the same time", "(-a)", "leave one of"},
+        {"EAL: Option -c is ignored, because (-l) is set!", "-c is ignored, because (-l)", "leave one of"},
+        {"EAL: Invalid process type specified", "process type", "--proc-type"},
+        {"EAL: Invalid length of --file-prefix option", "--file-prefix", "another value"},
+        {"EAL: Invalid char, '%', in --file-prefix option", "--file-prefix", "another value"},
+        {"EAL: Invalid length of --huge-dir option", "--huge-dir", "another value"},
+        {"EAL: Invalid length of --mbuf-pool-ops-name option", "--mbuf-pool-ops-name", "another value"},
+        {"EAL: invalid --huge-unlink option", "--huge-unlink", "existing"},
+        {"EAL: invalid channel number", "channel number", "-n "},
+        {"EAL: invalid rank number", "rank number", "-r "},
+        {"EAL: invalid parameter for --main-lcore", "--main-lcore", "another value"},
+        {"EAL: Main lcore is not enabled for DPDK", "Main lcore", "--main-lcore"},
+        {"EAL: invalid parameters for --syslog", "--syslog", "another value"},
+        {"EAL: eal_trace_bufsz_args_save():188 buffer size cannot be zero\nEAL: invalid parameters for --trace-bufsz",
+         "--trace-bufsz", "another value"},
+        {"Invalid log level: x\nEAL: invalid parameters for --log-level", "--log-level", "another value"},
+        {"EAL: invalid parameters for --iova-mode", "--iova-mode", "another value"},
+        {"EAL: Invalid bitwidth value!\nEAL: invalid parameter for --force-max-simd-bitwidth",
+         "--force-max-simd-bitwidth", "another value"},
+        {"EAL: lcore 99 unavailable\nEAL: invalid core list, please check specified cores are part of 0-1",
+         "part of 0-1", "-l 0"},
+        {"EAL: lcore 8 unavailable\nEAL: invalid coremask, please check specified cores are part of 0-1", "part of 0-1",
+         "-l 0"},
+        {"EAL: core 99 unavailable\nEAL: invalid parameter for --lcores", "--lcores", "--lcores="},
+        {"EAL: invalid service coremask", "service coremask", "-s "},
+        {"EAL: lcore 0 is main lcore, cannot use as service core\nEAL: invalid service core list", "service core",
+         "-S"},
+        {"prog: invalid option -- 'z'\nprog: invalid option -- 'z'", "'z'", "--help"},
+        {"prog: option '--no-huge' doesn't allow an argument", "'--no-huge'", "leave the value"},
+        {"prog: option requires an argument -- 'm'", "'m'", "give it"},
+        {"prog: option '--h' is ambiguous; possibilities: '--help' '--huge-dir'", "'--h'", "write"},
+    }};
+    for (const Complaint& refusal : refusals) {
+        const Error error = explain_eal_failure(std::string(refusal.output) + "\n" + kUsage);
+        EXPECT_NE(error.what.find(refusal.quoted), std::string::npos) << error.text();
+        EXPECT_NE(error.remedy.find(refusal.remedy), std::string::npos) << error.text();
+    }
+    EXPECT_EQ(explain_eal_failure(kUsage + 1).what, "EAL does not start: it gives no reason");
+}
+
 TEST(MemifListeningFile, IsThatOfAServerOnAnOrdinarySocketOnly) {
     EXPECT_EQ(memif_listening_file("net_memif0,role=server,socket=/x,socket-abstract=no"), "/x");
     EXPECT_EQ(memif_listening_file("net_memif0,role=client,socket=/x,socket-abstract=no"), std::nullopt);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "lib/net/checksum.hpp"
 #include "lib/wire/icrc.hpp"
@@ -228,6 +229,56 @@ TEST_F(NetRing, ACaptureHoldsBothDirections) {
     }
     EXPECT_GE(test::read_pcap(file).size(), 2U);
     std::filesystem::remove(file);
+}
+
+void never_freed(void*, void*) {}
+
+// Its memory is a part of what a NIC receives into.
+void put_into_stride(rte_mbuf& frame, rte_mbuf_ext_shared_info& others) {
+    alignas(64) static std::array<std::uint8_t, 512> stride;
+    others.free_cb = never_freed;
+    rte_mbuf_ext_refcnt_set(&others, 2);
+    rte_pktmbuf_attach_extbuf(&frame, stride.data(), RTE_BAD_IOVA, stride.size(), &others);
+    frame.data_off = 0;
+}
+
+TEST_F(NetRing, AReceivedBufferHasTheRoomBehindItsDatagramAndNoneIfOthersUseItToo) {
+    enum class Buffer { AsAllocated, FurtherBehind, Shared, InAStride };
+    open(1);
+    EthdevPort& from = sides[0][0]->port;
+    EthdevPort& to = sides[1][0]->port;
+    connect(*sides[0][0], kQpn);
+    run(milliseconds(5));  // neighbours know each other
+    std::uint16_t source_port = 0xc001;
+    for (const auto& [kind, less] : {std::pair{Buffer::AsAllocated, 0},
+                                     {Buffer::FurtherBehind, 256},
+                                     {Buffer::Shared, -1},
+                                     {Buffer::InAStride, -1}}) {
+        port::Path* path = from.open_path({from.local_address(), to.local_address(), source_port++, 0}, now);
+        for (const bool known : {false, true}) {  // the first of a path is judged the slow way
+            rte_mbuf* frame = rte_pktmbuf_alloc(devices[0]->pool());
+            rte_mbuf_ext_shared_info others{};
+            if (kind == Buffer::InAStride) {
+                put_into_stride(*frame, others);
+            }
+            frame->data_off = static_cast<std::uint16_t>(frame->data_off + (kind == Buffer::FurtherBehind ? 256 : 0));
+            rte_mbuf_refcnt_set(frame, kind == Buffer::Shared ? 2 : 1);
+            const std::size_t bytes = path->lower_bytes() + 16;
+            auto* const bth = reinterpret_cast<std::uint8_t*>(
+                rte_pktmbuf_append(frame, static_cast<std::uint16_t>(bytes)) + path->lower_bytes());
+            std::memset(bth, 0, 16);
+            path->seal(bth, 16);
+            ASSERT_EQ(rte_eth_tx_burst(devices[0]->port_id(), 0, &frame, 1), 1);
+            port::PacketRef packet;
+            ASSERT_EQ(to.receive_burst({&packet, 1}, now), 1U);
+            EXPECT_TRUE(packet.icrc_ok);
+            const std::size_t whole = devices[1]->plan().data_room_bytes - path->lower_bytes();
+            EXPECT_EQ(packet.room, less < 0 ? 0 : whole - static_cast<std::size_t>(less))
+                << static_cast<int>(kind) << known;
+            rte_mbuf_refcnt_set(frame, 1);
+            to.release_burst({&packet, 1});
+        }
+    }
 }
 
 TEST_F(NetRing, AnEmptyPoolIsAValue) {

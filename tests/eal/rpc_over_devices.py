@@ -407,4 +407,5 @@ def af_packet(session):
 
 run_case(memif_calls, memif_losses, memif_large, memif_pages, memif_zero_copy, memif_marks, memif_workers,
          memif_symmetric, memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped,
-         stopped_twice, pcap, bad_input, one_prefix, af_packet, roce_echo, txonly, frame_sizes, hostile_packets, icmp_echo, memif_v6)
+         stopped_twice, pcap, bad_input, one_prefix, eal_refusals, af_packet, roce_echo, txonly, frame_sizes,
+         hostile_packets, icmp_echo, memif_v6)
