@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 namespace cairn::pmd {
 
@@ -16,23 +17,53 @@ struct Cause {
     std::string_view remedy;
 };
 
-// The most telling cause first: EAL complains of consequences, too.
-// mutants: pmd-eal-causes
-constexpr std::array<Cause, 16> kCauses{{
-    {"unrecognized option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
-    {"invalid option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
-    {"Cannot create lock on", "another process uses this --file-prefix: give each process its own"},
-    {"failed to parse device", "check the name and arguments of that --vdev"},
-    {"Unable to parse device", "check the name and arguments of that --vdev"},
-    {"Invalid parameters", "check the arguments of that --vdev"},
+constexpr std::string_view kWhereItStands =
+    "EAL's arguments stand before \"--\", the program's own behind it; --help lists those";
+constexpr std::string_view kLeaveOneOut = "leave one of the two out; --no-huge means --legacy-mem, too";
+constexpr std::string_view kAnotherValue = "give that argument another value, or leave it out";
+
+// What EAL's option parser refuses. EAL mostly names the argument itself; else the remedy does.
+// mutants: pmd-eal-refusals
+constexpr std::array<Cause, 22> kRefusals{{
+    {"unrecognized option", kWhereItStands},
+    {"invalid option", kWhereItStands},
+    {"is ambiguous", "write that argument out"},
+    {"doesn't allow an argument", "leave the value behind = out"},
+    {"requires an argument", "give it the value that it lacks"},
+    {"cannot be specified", kLeaveOneOut},
+    {"not compatible with", kLeaveOneOut},
+    {"can't be used at the same time", kLeaveOneOut},
+    {"is ignored, because", kLeaveOneOut},
+    {"is not supported on", "leave that argument out"},
+    {"Invalid process type", "--proc-type is primary, secondary or auto"},
+    {"invalid channel number", "-n is a number of memory channels: 1 or more"},
+    {"invalid rank number", "-r is a number of memory ranks: 1 to 16"},
+    {"invalid --huge-unlink", "--huge-unlink is existing, always or never"},
+    {"Main lcore is not enabled", "choose one of the lcores of -l for --main-lcore"},
     {"invalid core list", "choose lcores that the machine has: -l 0"},
     {"invalid coremask", "choose lcores that the machine has: -l 0"},
+    {"invalid service core", "choose lcores that -l lists for -s or -S"},
+    {"invalid parameter for --lcores", "choose CPUs that the machine has: --lcores=0@0"},
+    {"invalid parameter", kAnotherValue},
+    {"Invalid length of", kAnotherValue},
+    {"Invalid char, ", kAnotherValue},
+}};
+
+// What else keeps EAL from starting. The most telling cause first: EAL complains of consequences, too.
+// mutants: pmd-eal-causes
+constexpr std::array<Cause, 14> kCauses{{
+    {"Cannot create lock on", "another process uses this --file-prefix: give each process its own"},
+    {"failed to parse device", "check that --vdev, -a or -b argument"},
+    {"Unable to parse device", "check that --vdev, -a or -b argument"},
+    {"Invalid parameters", "check the arguments of that --vdev"},
+    {"cannot open shared object file", "check the driver that -d names"},
     {"lcore", "choose lcores that the machine has and that are allowed here: -l 0"},
     {"Error creating '", "name a folder of yours for EAL's files in XDG_RUNTIME_DIR, or say --no-shconf"},
     {"Permission denied", "run with --no-huge -m 256 --no-pci, or give access to the huge pages"},
     {"No free", "reserve huge pages, or run with --no-huge -m 256"},
     {"No available", "reserve huge pages, or run with --no-huge -m 256"},
     {"hugepage", "reserve huge pages, or run with --no-huge -m 256"},
+    {"memseg", "lower -m, or free memory"},
     {"mmap", "lower -m, or free memory"},
     {"probe", "check the --vdev and -a arguments"},
 }};
@@ -44,6 +75,12 @@ std::string_view trimmed(std::string_view line) {
         }
     }
     return line;
+}
+
+// EAL's list of arguments follows what its parser refuses, and names all of them.
+std::string_view without_usage(std::string_view text) {
+    const std::size_t at = text.find("Usage: ");
+    return at == 0 || (at != std::string_view::npos && text[at - 1] == '\n') ? text.substr(0, at) : text;
 }
 
 std::string_view line_with(std::string_view text, std::string_view sign) {
@@ -116,7 +153,7 @@ std::vector<std::string> arguments_without_device(std::span<char* const> eal_arg
                                [&argument](std::string_view name) { return argument.starts_with(name); });
         });
     };
-    if (lacks({"--no-huge", "--socket-mem", "--huge", "--in-memory"})) {
+    if (lacks({"--no-huge", "--socket-mem", "--huge", "--in-memory", "--match-allocations"})) {
         all.emplace_back("--no-huge");
         if (lacks({"-m"})) {
             all.insert(all.end(), {"-m", "512"});
@@ -139,10 +176,13 @@ std::vector<std::string> arguments_without_device(std::span<char* const> eal_arg
 }
 
 Error explain_eal_failure(std::string_view output) {
-    for (const Cause& cause : kCauses) {
-        const std::string_view line = line_with(output, cause.sign);
-        if (!line.empty()) {
-            return {fmt::format("EAL does not start: {}", trimmed(line)), std::string(cause.remedy)};
+    output = without_usage(output);
+    for (const std::span<const Cause> causes : {std::span<const Cause>(kRefusals), std::span<const Cause>(kCauses)}) {
+        for (const Cause& cause : causes) {
+            const std::string_view line = line_with(output, cause.sign);
+            if (!line.empty()) {
+                return {fmt::format("EAL does not start: {}", trimmed(line)), std::string(cause.remedy)};
+            }
         }
     }
     const std::string_view first = output.substr(0, output.find('\n'));

@@ -168,13 +168,14 @@ TEST(ArgumentsWithoutDevice, LeaveWhatIsGivenAndDoNotContradictIt) {
         CommandLine given;
         Words added;
     };
-    const std::array<Case, 8> cases{{
+    const std::array<Case, 9> cases{{
         {{"prog", "-l", "3"}, {"--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry"}},
         {{"prog", "--lcores", "(0-1)@0"}, {"--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry"}},
         {{"prog", "-m", "512"}, {"--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(7)"}},
         {{"prog", "--no-huge", "-l0"}, {"--no-pci", "--no-shconf", "--no-telemetry"}},
         {{"prog", "--huge-dir=/x", "-c", "1", "--no-telemetry"}, {"--no-pci", "--no-shconf"}},
         {{"prog", "--in-memory", "-m", "512", "-l", "0"}, {"--no-pci", "--no-telemetry"}},
+        {{"prog", "--match-allocations", "-l", "0"}, {"--no-pci", "--no-shconf", "--no-telemetry"}},
         {{"prog", "-a", "0000:01:00.0", "-l", "0", "-m64"}, {"--no-huge", "--no-shconf", "--no-telemetry"}},
         {{"prog", "--file-prefix=a", "-l", "0", "-m64"}, {"--no-huge", "--no-pci", "--no-telemetry"}},
     }};

@@ -370,6 +370,36 @@ def bad_input(session):
     expect_refused(session.start([memif], ['--server', '--qpn', '0x101'], lcores='0,1'), 'cairn-rpcbench', '0x101')
 
 
+def eal_refusals(session):
+    """What the EAL of this machine refuses is told in its words, with the argument's name."""
+    cases = [
+        (['--huge-unlink'], '--huge-unlink'),
+        (['--socket-mem', '64'], 'leave one of'),
+        (['--match-allocations'], '--match-allocations'),
+        (['-a', '0:1.0', '-b', '0:2.0'], 'leave one of'),
+        (['-c', '1'], 'leave one of'),
+        (['--proc-type=tertiary'], '--proc-type'),
+        (['--file-prefix=a%b'], '--file-prefix'),
+        (['--huge-unlink=sometimes'], '--huge-unlink is'),
+        (['-n', 'x'], '-n is'),
+        (['-r', '99'], '-r is'),
+        (['--main-lcore', 'x'], '--main-lcore'),
+        (['--main-lcore', '7'], '--main-lcore'),
+        (['--syslog', 'nobody'], '--syslog'),
+        (['--iova-mode=x'], '--iova-mode'),
+        (['--base-virtaddr=x'], '--base-virtaddr'),
+        (['--force-max-simd-bitwidth=3'], '--force-max-simd-bitwidth'),
+        (['--trace-mode=x'], '--trace-mode'),
+        (['--vfio-intr=x'], '--vfio-intr'),
+        (['-S', 'x'], '-S'),
+        (['--no-huge=3'], "'--no-huge'"),
+        (['-d', '/nonexistent.so'], '/nonexistent.so'),
+        (['-z'], "'z'"),
+    ]
+    for eal, named in cases:
+        expect_refused(session.start(eal, ['--server']), 'cairn-rpcbench', named)
+
+
 def one_prefix(session):
     """Two processes with one --file-prefix."""
     eal = ['-m', '64', '--no-huge', '--no-pci', '--no-telemetry']
@@ -407,5 +437,5 @@ def af_packet(session):
 
 run_case(memif_calls, memif_losses, memif_large, memif_pages, memif_zero_copy, memif_marks, memif_workers,
          memif_symmetric, memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped,
-         stopped_twice, pcap, bad_input, one_prefix, eal_refusals, af_packet, roce_echo, txonly, frame_sizes,
+         stopped_twice, pcap, bad_input, one_prefix, af_packet, eal_refusals, roce_echo, txonly, frame_sizes,
          hostile_packets, icmp_echo, memif_v6)
