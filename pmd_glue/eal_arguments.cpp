@@ -175,6 +175,7 @@ std::vector<std::string> arguments_without_device(std::span<char* const> eal_arg
     return all;
 }
 
+// mutants: pmd-eal-explain
 Error explain_eal_failure(std::string_view output) {
     output = without_usage(output);
     for (const std::span<const Cause> causes : {std::span<const Cause>(kRefusals), std::span<const Cause>(kCauses)}) {

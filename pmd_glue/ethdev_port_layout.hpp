@@ -18,6 +18,7 @@ constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
 
 // The bytes that a received datagram, behind `lower` bytes of headers, may grow to if its buffer is used again. 0: it
 // may not be, since others read it too, or its memory lies between frames that the device is receiving.
+// mutants: pmd-ethdev-port-room-in
 [[nodiscard]] inline std::uint16_t room_in(const rte_mbuf& frame, std::size_t lower) noexcept {
     const bool is_ours =
         (frame.ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 && rte_mbuf_refcnt_read(&frame) == 1;
