@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(ROOT, 'scripts'))
 import lint  # noqa: E402
 import mutant_marks  # noqa: E402
+import mutant_runs  # noqa: E402
 import mutant_switches  # noqa: E402
 
 HEADER = '// What it is.\n#pragma once\n'
@@ -231,8 +232,8 @@ class Mutants(unittest.TestCase):
 
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'scripts/mutant_switches.py', 'tests/lint/lint.py',
-                     'tests/lint/objects.py'):
+        for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'scripts/mutant_runs.py',
+                     'scripts/mutant_switches.py', 'tests/lint/lint.py', 'tests/lint/objects.py'):
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(os.path.join(ROOT, path), self.root / path)
 
@@ -342,6 +343,52 @@ class Switches(unittest.TestCase):
         self.assertEqual(switches.mutants(), [])
         switches.write(self.root)
         self.assertEqual(self.compile(), '')
+
+
+class MutantRuns(unittest.TestCase):
+    """A test that is run leaves no process, whether it ends or not, whatever process group its children make."""
+
+    FORKS = ('import os, sys, time\n'
+             'for own_group in False, True:\n'
+             '    if os.fork() == 0:\n'
+             '        os.setpgid(0, 0) if own_group else None\n'
+             '        open(sys.argv[1], "a").write(str(os.getpid()) + "\\n")\n'
+             '        time.sleep(1000)\n'
+             'open(sys.argv[1], "a").close()\n'
+             'while len(open(sys.argv[1]).readlines()) < 2:\n'
+             '    time.sleep(0.01)\n'
+             'time.sleep(float(sys.argv[2]))\n'
+             'sys.exit(7)\n')
+
+    def children_of(self, seconds, sleeps):
+        """The exit code of a test with two children, and those that are alive after it."""
+        file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / 'children'
+        code = mutant_runs.exit_code([sys.executable, '-c', self.FORKS, file, str(sleeps)], seconds)
+        children = file.read_text(encoding='utf-8').split() if file.exists() else []
+        return code, len(children), [child for child in children if self.is_alive(child)]
+
+    @staticmethod
+    def is_alive(process):
+        try:
+            with open(f'/proc/{process}/stat', encoding='utf-8') as file:
+                return file.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
+        except OSError:
+            return False
+
+    def test_one_that_ends_leaves_no_children(self):
+        self.assertEqual(self.children_of(None, 0), (7, 2, []))
+
+    def test_one_that_does_not_end_is_ended_with_its_children(self):
+        for seconds in (2, 8, 32):  # a busy machine may not come to the forks before
+            code, children, alive = self.children_of(seconds, 1000)
+            self.assertIsNone(code)
+            self.assertEqual(alive, [])
+            if children == 2:
+                return
+        self.fail('no child was ever forked')
+
+    def test_one_that_a_signal_ends_has_its_number(self):
+        self.assertEqual(mutant_runs.exit_code(['sh', '-c', 'kill -9 $$'], 20), -9)
 
 
 unittest.main(argv=sys.argv[:1])
