@@ -5,20 +5,13 @@
 #include <map>
 
 #include "lib/sim/cm/cm_world.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
 
 TEST(CmSwarm, KeepsItsPromisesUnderEverySeed) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 2000);
-    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        CmWorld world(seed);
-        if (const std::optional<std::string> broken = world.run()) {
-            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1";
-        }
-    }
+    live_through_all<CmWorld>("cm", test::number_from("SIM_RUNS", 2000));
 }
 
 TEST(CmSwarm, OneSeedIsOneHistory) {

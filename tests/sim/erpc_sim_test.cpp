@@ -5,68 +5,64 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "rpc/sim/erpc_scenario.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
 
-// How to see it again, and the last frames for Wireshark.
-std::string report(std::uint64_t seed, const ErpcWorld& world) {
-    const std::string file = testing::TempDir() + "erpc_sim_" + std::to_string(seed) + ".pcap";
-    const bool written = world.network().capture().write(file);
-    return "SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1\n  " + world.text() + "\n  " +
-           (written ? "frames: " + file : "no frames written");
-}
-
-// The world that runs now, for when an assertion ends the program.
+// A history of the world "erpc" or "small". It says how it is seen again, and keeps the last frames for Wireshark.
 struct Running {
+    std::string_view name;
     std::uint64_t seed = 0;
     const ErpcWorld* world = nullptr;
+
+    [[nodiscard]] std::string report() const {
+        const std::string file = testing::TempDir() + "erpc_sim_" + std::to_string(seed) + ".pcap";
+        const bool written = world->network().capture().write(file);
+        return world->text() + "\n  " + replay_of(name, seed) + "\n  " +
+               (written ? "frames: " + file : "no frames written");
+    }
 };
-Running running;
+Running running;  // the history that runs now, for when an assertion ends the program
 
 void on_abort(int) {
     if (running.world != nullptr) {  // raised by this very thread, outside the allocator
-        std::fprintf(stderr, "%s\n", report(running.seed, *running.world).c_str());
+        std::fprintf(stderr, "%s\n", running.report().c_str());
     }
 }
 
-// One history; on failure its seed, what was wrong, and the last frames.
-void live_through(std::uint64_t seed) {
-    ErpcWorld world(seed, WorldPlan::of_seed(seed));
-    running = {seed, &world};
+void live_through(std::string_view name, std::uint64_t seed) {
+    ErpcWorld world(seed, name == "small" ? WorldPlan::small_of_seed(seed) : WorldPlan::of_seed(seed));
+    running = {name, seed, &world};
     std::signal(SIGABRT, on_abort);
     const std::optional<std::string> broken = world.run();
     std::signal(SIGABRT, SIG_DFL);
-    running = {};
     if (std::getenv("SIM_TEXT") != nullptr) {
         std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
     }
     if (broken) {
-        ADD_FAILURE() << *broken << "\n  " << report(seed, world);
+        ADD_FAILURE() << *broken << "\n  " << running.report();
     }
+    running = {};
 }
 
 TEST(ErpcSwarm, KeepsItsPromisesUnderEverySeed) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(120, 300);
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        live_through(seed);
+        live_through("erpc", seed);
     }
 }
 
 TEST(ErpcSwarm, KeepsItsPromisesUnderTheSeedsThatOnceBrokeThem) {
-    std::ifstream file(CAIRN_REGRESSIONS);
-    ASSERT_TRUE(file.is_open());
-    for (std::string line; std::getline(file, line);) {
-        if (!line.empty() && line.front() != '#') {
-            live_through(std::stoull(line));
+    for (const std::string_view name : {"erpc", "small"}) {
+        for (const std::uint64_t seed : regressions_of(name)) {
+            live_through(name, seed);
         }
     }
 }
@@ -84,7 +80,7 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
 
 // Seeds with empty pools are left out: their dice fall as often as a path asks for buffers.
 TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(120, 300) / 3;
     std::uint64_t compared = 0;
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
@@ -96,7 +92,7 @@ TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
         plan.short_path = false;
         ErpcWorld without(seed, plan);
         ++compared;
-        EXPECT_EQ(with.run(), without.run()) << seed;
+        EXPECT_EQ(with.run(), without.run()) << seed << (seed % 20 == 0 ? ", --world erpc" : ", --small");
         EXPECT_EQ(with.network().trace_hash(), without.network().trace_hash()) << seed;
         EXPECT_EQ(with.counters(), without.counters()) << seed;
         EXPECT_EQ(with.node_totals(), without.node_totals()) << seed;

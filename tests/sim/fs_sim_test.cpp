@@ -3,13 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "fs/sim/world.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::fs {
 namespace {
 
 TEST(FsSim, HoldsItsPromises) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    for (const std::uint64_t seed : sim::regressions_of("fs")) {
+        for (const std::string& fault : FsWorld(seed).run().faults) {
+            ADD_FAILURE() << fault << "\n  " << sim::replay_of("fs", seed);
+        }
+    }
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t histories = test::number_from("SIM_RUNS", 150);
     FsWorldResult all;
     std::uint64_t full = 0;
@@ -18,7 +23,7 @@ TEST(FsSim, HoldsItsPromises) {
         for (const std::string& fault : result.faults) {
             ADD_FAILURE() << "seed " << seed << ": " << fault;
         }
-        ASSERT_FALSE(HasFailure()) << "cairn-sim --world fs --seed " << seed << " --trace";
+        ASSERT_FALSE(HasFailure()) << sim::replay_of("fs", seed);
         all.deaths += result.deaths;
         all.failures += result.failures;
         all.clients += result.clients;

@@ -7,24 +7,13 @@
 #include <map>
 
 #include "rpc/sim/mixed_world.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
 
 TEST(MixedSwarm, EachScenarioKeepsItsPromisesBesideTheOthers) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::histories(50, 240);
-    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        MixedWorld world(seed);
-        const std::optional<std::string> broken = world.run();
-        if (std::getenv("SIM_TEXT") != nullptr) {
-            std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
-        }
-        if (broken) {
-            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1\n  " << world.text();
-        }
-    }
+    live_through_all<MixedWorld>("mixed", test::histories(50, 240));
 }
 
 TEST(MixedSwarm, OneSeedIsOneHistory) {

@@ -6,20 +6,13 @@
 #include <map>
 
 #include "lib/sim/rc/rc_world.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
 
 TEST(RcSwarm, EveryHistoryIsExactlyOnceInOrderAndEnds) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
-    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        RcWorld world(seed);
-        if (const std::optional<std::string> broken = world.run()) {
-            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1";
-        }
-    }
+    live_through_all<RcWorld>("rc", test::number_from("SIM_RUNS", 300));
 }
 
 TEST(RcSwarm, OneSeedIsOneHistory) {

@@ -7,24 +7,13 @@
 #include <map>
 
 #include "rpc/sim/scalerpc_scenario.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
 
 TEST(ScalerpcSwarm, HoldsItsPromises) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::histories(80, 160);
-    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        ScalerpcWorld world(seed);
-        const std::optional<std::string> broken = world.run();
-        if (std::getenv("SIM_TEXT") != nullptr) {
-            std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
-        }
-        if (broken) {
-            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1\n  " << world.text();
-        }
-    }
+    live_through_all<ScalerpcWorld>("scalerpc", test::histories(80, 160));
 }
 
 // Requests waited to be written, and left with the time that they had before.

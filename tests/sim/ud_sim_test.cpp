@@ -6,20 +6,13 @@
 #include <map>
 
 #include "lib/sim/ud/ud_scenario.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
 
 TEST(UdSwarm, EveryDatagramIsDeliveredAsItWasSentOrCounted) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
-    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        UdWorld world(seed);
-        if (const std::optional<std::string> broken = world.run()) {
-            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1";
-        }
-    }
+    live_through_all<UdWorld>("ud", test::number_from("SIM_RUNS", 300));
 }
 
 TEST(UdSwarm, OneSeedIsOneHistory) {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "lib/sim/verbs/verbs_scenario.hpp"
-#include "tests/support/environment.hpp"
+#include "tests/sim/swarm.hpp"
 
 namespace cairn::sim {
 namespace {
@@ -136,18 +136,7 @@ std::map<std::string, std::uint64_t> Sums::counts() const {
 }
 
 TEST(VerbsSwarm, KeepsItsPromisesUnderEverySeed) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::histories(80, 160);
-    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        VerbsWorld world(seed);
-        const std::optional<std::string> broken = world.run();
-        if (std::getenv("SIM_TEXT") != nullptr) {
-            std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
-        }
-        if (broken) {
-            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1\n  " << world.text();
-        }
-    }
+    live_through_all<VerbsWorld>("verbs", test::histories(80, 160));
 }
 
 TEST(VerbsSwarm, OneSeedIsOneHistory) {
