@@ -16,7 +16,8 @@
 
 namespace cairn::cm {
 
-using ConnectionId = wire::CommId;  // not drawn again while a peer may still mean the old one
+// Drawn at random. No two connections of a manager have the same one at a time; a free one may be drawn again.
+using ConnectionId = wire::CommId;
 
 // The two ends of a management datagram's way.
 struct Route {

@@ -69,6 +69,7 @@ void CmWorld::start_life(Node& node) {
     node.life = ++last_life_;
     node.locals.clear();
     node.gone.clear();
+    node.drawn_again = 0;
     node.forged.clear();
     node.questions.clear();
     if (!faults_.same_queue_pairs || node.next_qpn == 0) {

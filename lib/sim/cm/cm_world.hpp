@@ -82,9 +82,13 @@ private:
         std::uint64_t life = 0;
         std::uint32_t next_qpn = 0;
         std::map<cm::ConnectionId, Local> locals;
-        std::map<cm::ConnectionId, bool> gone;  // ids that no further event of this life may name
-        std::set<cm::ConnectionId> forged;      // forged requests that were accepted
+        std::set<cm::ConnectionId> forged;  // forged requests that were accepted
+        std::set<cm::ConnectionId> gone;    // names of connections that are over, until they are drawn again
+        std::uint32_t drawn_again = 0;      // names that were drawn again in this life
         std::map<cm::DatagramId, std::size_t> questions;
+
+        // A connection begins under this name. Returns false if that makes no sense.
+        [[nodiscard]] bool take_name(cm::ConnectionId id);
     };
     // The actions of both ends of a connection. The private data carries the cookie that names the deal.
     struct Deal {

@@ -1,6 +1,8 @@
 // Connections that end: by request, by both at a time, because a peer has forgotten them or a user wants no more of
 // them.
+#include <set>
 #include "lib/cm/last_words.hpp"
+
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
@@ -205,6 +207,39 @@ TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
     EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
     EXPECT_EQ(server.count(Counter::Duplicate), 2U);
     EXPECT_EQ(server.count(Counter::Stale), 0U);
+}
+
+// Of a host's 256 managers each draws among 2^24 names.
+TEST_F(CmPair, ANameThatIsFreeMayBeDrawnAgainAndMeansTheNewConnectionAlone) {
+    constexpr std::size_t kDrawn = 20'000;
+    Config config = config_of(7);
+    config.names = {8, 5};
+    CmHost drawing(kClientAddress, config);
+    listen();
+    std::set<ConnectionId> over;
+    ConnectionId again{};
+    while (again == ConnectionId{} && over.size() < kDrawn) {
+        const ConnectionId id = drawing.manager.connect(request(), now).value();
+        (void)drawing.sent<wire::Req>();
+        if (!over.insert(id).second) {
+            again = id;
+            break;
+        }
+        ASSERT_EQ(drawing.manager.abandon(id, now), std::nullopt);
+        (void)drawing.sent<wire::Rej>();
+        ASSERT_EQ(drawing.manager.connections(), 0U);
+    }
+    ASSERT_NE(again, ConnectionId{}) << "no name came again";
+    drawing.pass_last(server, now);
+    passive = server.event<Requested>().id;
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
+    server.pass_all(drawing, now);
+    EXPECT_EQ(drawing.event<Replied>().id, again);
+    ASSERT_EQ(drawing.manager.ready(again, {}, now), std::nullopt);
+    drawing.pass_all(server, now);
+    EXPECT_EQ(server.event<Established>().id, passive);
+    EXPECT_EQ(state_at(drawing, again), State::Established);
+    EXPECT_TRUE(drawing.has_no_event() && server.has_no_event());
 }
 
 TEST_F(CmPair, AbandoningEndsEveryStateAndNoEventFollows) {
