@@ -11,8 +11,8 @@ SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::u
       node_(node),
       queue_(queue),
       random_(seed),
-      // Enough for a path to each node from each of a few UDP ports: a full-sized table costs more than a history.
-      paths_(static_cast<std::uint32_t>(paths != 0 ? paths : std::max<std::size_t>(16, 4 * network.nodes()))),
+      // A table as large as a real port's costs more than a history.
+      paths_(paths != 0 ? static_cast<std::uint32_t>(paths) : paths_among(network.nodes())),
       buffers_(buffers) {}
 
 // A node is woken by what arrives: that came just now, unless there was more last time.

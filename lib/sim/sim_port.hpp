@@ -32,9 +32,15 @@ public:
     static constexpr std::uint16_t kRoom = 4352;
     static constexpr std::size_t kHeadroom = 128;
 
-    // `paths` is the capacity of the path table; 0: a few paths to each node.
+    // `paths` is the capacity of the path table; 0: that of paths_among().
     SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths = 0,
             std::uint8_t queue = 0);
+
+    // Returns how many paths a port needs among so many nodes. One node may pin all that a table gives to one stranger,
+    // and another may use as many as a table gives to each. There is still a path for each node.
+    [[nodiscard]] static constexpr std::uint32_t paths_among(std::size_t nodes) noexcept {
+        return static_cast<std::uint32_t>(4 * (nodes + 8));
+    }
 
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
     // Sets the traffic class of all that the port sends on paths made from now on.

@@ -1,4 +1,5 @@
-// Several ports on the queues of one simulated node: each gets what is for its queue pairs.
+// Ports of simulated nodes: several on the queues of one node get what is for their queue pairs, and each has a path
+// for every other node.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -67,6 +68,35 @@ TEST_F(QueuesTest, EachQueueInAGroupGetsACopyAlsoOfWhatTheOthersSendThere) {
     EXPECT_EQ(take(first).size(), 2U);
     EXPECT_EQ(take(second).size(), 0U);
     EXPECT_EQ(take(third).size(), 1U);  // but for its own
+}
+
+// One node opens paths from ever new UDP ports and pins them. Another one uses as many as it gets. Each other node
+// needs one path.
+TEST(SimPort, ANodeThatPinsAllPathsThatItMayLeavesOneToEachOther) {
+    for (std::size_t nodes = 3; nodes <= 64; ++nodes) {
+        Network network(nodes, 1);
+        SimPort port(network, 0, 1, 1);
+        const auto path_from = [&](std::size_t node, std::uint16_t udp_port) {
+            return port.path_back({{network.address_of(0), network.address_of(node), udp_port, 0}, {}}, {});
+        };
+        std::size_t pinned = 0;
+        for (std::uint16_t udp_port = 1; udp_port <= 1000; ++udp_port) {
+            if (port::Path* const path = path_from(1, udp_port); path != nullptr) {
+                path->pin();
+                ++pinned;
+            }
+        }
+        EXPECT_GT(pinned, SimPort::paths_among(nodes) / 2);
+        EXPECT_LT(pinned, 1000U);
+        for (std::uint16_t udp_port = 1; udp_port <= 4; ++udp_port) {
+            if (port::Path* const path = path_from(2, udp_port); path != nullptr) {
+                path->pin();
+            }
+        }
+        for (std::size_t node = 2; node < nodes; ++node) {
+            EXPECT_NE(path_from(node, 1), nullptr) << node << " of " << nodes;
+        }
+    }
 }
 
 }  // namespace
