@@ -71,7 +71,7 @@ private:
     void end_call(std::uint32_t index, CallStatus status, Instant now) noexcept;
     // client_credits_datapath.cpp
     void stall(Session& session, ClientSlot& slot, SlotState as) noexcept;
-    void serve_stalled(Session& session, std::uint32_t first, Instant now) noexcept;
+    void serve_stalled(Session& session, Instant now) noexcept;
     void on_request_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
 
     const EndpointConfig& config_;

@@ -12,14 +12,16 @@ void Client::stall(Session& session, ClientSlot& slot, SlotState as) noexcept {
 }
 
 void Client::serve_stall_queue(Instant now) noexcept {
-    stalled_.serve(sessions_, [this, now](Session& session) { serve_stalled(session, 0, now); });
+    stalled_.serve(sessions_, [this, now](Session& session) { serve_stalled(session, now); });
 }
 
 // Each waiting slot gets one chance while there are credits, and may have to wait on. Slots for which the server holds
-// memory go first, since the others may wait for that very memory. Either group begins with the slot `first`.
+// memory go first, since the others may wait for that very memory. Either group begins behind the slot that got a
+// credit last. Else one slot would go on alone, and the server would give up what the others have read in part.
 // mutants: erpc-client-serve-stalled
-void Client::serve_stalled(Session& session, std::uint32_t first, Instant now) noexcept {
+void Client::serve_stalled(Session& session, Instant now) noexcept {
     ClientSession& client = *session.client;
+    const std::uint32_t first = client.credit_turn;
     const std::uint8_t under_way = client.stalled_under_way();
     const auto others = static_cast<std::uint8_t>(client.stalled() & ~under_way);
     for (const std::uint8_t waiting : {under_way, others}) {
@@ -27,10 +29,14 @@ void Client::serve_stalled(Session& session, std::uint32_t first, Instant now) n
         for (; left != 0 && client.credits != 0; left = static_cast<std::uint8_t>(left & (left - 1U))) {
             const auto place = static_cast<std::uint32_t>(std::countr_zero(left));
             ClientSlot& slot = client.slots[(place + first) % kSlotsPerSession];
+            const std::uint16_t credits = client.credits;
             if (slot.transfer != nullptr) {
                 transfers_.kick(session, slot, now);
             } else {
                 send_first(session, slot, now);
+            }
+            if (client.credits != credits) {
+                client.comes_last(slot);
             }
         }
     }
@@ -48,7 +54,8 @@ void Client::on_request_timeout(Session& session, ClientSlot& slot, Instant now)
     slot.sends = std::max<std::uint8_t>(slot.sends, 2);  // its answer may be to a copy
     ++client.credits;
     stall(session, slot, SlotState::Yielded);
-    serve_stalled(session, slot.index() + 1, now);  // this slot comes last
+    client.comes_last(slot);
+    serve_stalled(session, now);
 }
 
 }  // namespace cairn::erpc

@@ -27,9 +27,10 @@ enum class Stall : std::uint8_t {
 struct ClientSession {
     std::uint16_t credits = 0;  // packets that the client may still send
     Stall stall = Stall::None;
-    bool watched = false;         // SentWatch looks for lost requests of the session
-    bool in_wheel = false;        // the timing wheel will wake the slots that are HeldBack
-    std::uint8_t paced_turn = 0;  // the HeldBack slot that is served first
+    bool watched = false;          // SentWatch looks for lost requests of the session
+    bool in_wheel = false;         // the timing wheel will wake the slots that are HeldBack
+    std::uint8_t paced_turn = 0;   // the HeldBack slot that is served first
+    std::uint8_t credit_turn = 0;  // the slot that is served first of those that wait for a credit
     std::array<std::uint8_t, static_cast<std::size_t>(SlotState::Count)> members{0xff};  // by state: a bit per slot
     rpc::Backlog backlog;                                                                // calls without a slot
     std::array<ClientSlot, kSlotsPerSession> slots{};
@@ -80,6 +81,10 @@ struct ClientSession {
     // The slots that wait for a credit.
     [[nodiscard]] std::uint8_t stalled() const noexcept {
         return static_cast<std::uint8_t>(in(SlotState::WaitsCredit) | in(SlotState::Yielded) | in(SlotState::Starved));
+    }
+    // Of the slots that wait for a credit this one is served last.
+    void comes_last(const ClientSlot& slot) noexcept {
+        credit_turn = static_cast<std::uint8_t>((slot.index() + 1) % kSlotsPerSession);
     }
     // The slots that wait for a credit while the server holds memory for them.
     [[nodiscard]] std::uint8_t stalled_under_way() const noexcept {

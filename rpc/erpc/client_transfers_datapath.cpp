@@ -177,9 +177,15 @@ void ClientTransfers::on_credit_return(const Arrival& arrival) noexcept {
     go_on(session, *slot, arrival.now);
 }
 
-// Some packets of the call were answered.
+// Some packets of the call were answered. If other messages of the session wait to go on, the call waits its turn for
+// the credits that came.
+// mutants: erpc-client-transfers-go-on
 void ClientTransfers::go_on(Session& session, ClientSlot& slot, Instant now) noexcept {
     resend_overtaken(session, slot, now);
+    if ((session.client->stalled_under_way() & ~(1U << slot.index())) != 0) [[unlikely]] {
+        client_.stall(session, slot, SlotState::Starved);
+        return;
+    }
     kick(session, slot, now);
 }
 
@@ -222,7 +228,8 @@ void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now
         return;
     }
     client_.stall(session, slot, SlotState::Starved);
-    client_.serve_stalled(session, slot.index() + 1, now);  // this slot comes last
+    client.comes_last(slot);
+    client_.serve_stalled(session, now);
 }
 
 // mutants: erpc-client-transfers-restart
