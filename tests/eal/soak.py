@@ -3,7 +3,7 @@
 
     soak.py CASE FOLDER_OF_PROGRAMS
 
-A case takes its share of $CAIRN_SOAK_MINUTES. Exit 0 passed, else failed.
+A case takes its share of $CAIRN_SOAK_MINUTES. The seeds begin with $SIM_SEED. Exit 0 passed, else failed.
 """
 import os
 import subprocess
@@ -13,8 +13,9 @@ from perf_over_ports import Memif, Sockets, stop
 from session import end, expect, result_of, run_case
 from sockets import client, listen
 
-CASES = 13
+CASES = 14
 SHARE_S = 60 * float(os.environ.get('CAIRN_SOAK_MINUTES', '1')) / CASES
+FIRST_SEED = int(os.environ.get('SIM_SEED', int(time.time()) * 1_000_000))
 LOSSES = ['--drop-per-million', '3000']
 GROWTH_BYTES = 16 << 20
 
@@ -29,15 +30,14 @@ OPERATIONS = (['--op', 'write', '--size', '65536'], ['--op', 'read', '--size', '
 
 
 def live_through(session, *own):
-    """Histories of seeds that nobody has tried yet, as a rule; cairn-sim names those that break a promise."""
-    first = int(time.time()) * 1_000_000
-    command = [os.path.join(session.folder, 'cairn-sim'), *own, '--first', str(first), '--minutes', str(SHARE_S / 60),
-               '--json']
+    """Histories of seeds from FIRST_SEED on; cairn-sim names the commands that replay those that break a promise."""
+    command = [os.path.join(session.folder, 'cairn-sim'), *own, '--first', str(FIRST_SEED),
+               '--minutes', str(SHARE_S / 60), '--json']
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     session.running.append(process)
     result = result_of(process, timeout=SHARE_S + 600)
     expect(result['histories'] > 0 and not result['failures'], f'{result}')
-    print(f'{result["histories"]} histories from seed {first} on')
+    print(f'{result["histories"]} histories from seed {FIRST_SEED} on')
 
 
 def world_erpc(session):
@@ -74,6 +74,10 @@ def world_scalerpc(session):
 
 def world_mixed(session):
     live_through(session, '--world', 'mixed')
+
+
+def world_fs(session):
+    live_through(session, '--world', 'fs')
 
 
 def resident_bytes(process):
@@ -130,4 +134,4 @@ def operations_sockets(session):
 
 if __name__ == '__main__':
     run_case(world_erpc, world_small, world_rc, world_cm, world_ud, world_verbs, world_copyrpc, world_scalerpc,
-             world_mixed, calls_memif, calls_sockets, operations_memif, operations_sockets)
+             world_mixed, world_fs, calls_memif, calls_sockets, operations_memif, operations_sockets)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.abspath(sys.argv[1])
@@ -148,18 +149,34 @@ class Test(Scripts):
             self.assertEqual((status, out), (2, []))
             self.assertIn(arguments[-1], err)
 
-    def test_a_soak_has_its_time_and_everything_has_more_seeds(self):
-        shutil.copytree(os.path.join(ROOT, 'scripts'), os.path.join(self.folder, 'scripts'))
+    def run_tests(self, *arguments, **environment):
+        """Returns the words and the environment that meson gets, and what the script says."""
+        if not os.path.exists(os.path.join(self.folder, 'scripts')):
+            shutil.copytree(os.path.join(ROOT, 'scripts'), os.path.join(self.folder, 'scripts'))
         self.tool('ninja', '#!/bin/sh\n')
         self.tool('meson', MESON)
+        status, out, _ = self.run_script('test', *arguments, root=self.folder, CAIRN_NO_DEPS='1', **environment)
+        self.assertEqual((status, out[-1]), (0, '1 passed, 0 failed, 0 skipped'))
+        with open(os.path.join(self.folder, 'meson'), encoding='utf-8') as file:
+            return *json.load(file), out
+
+    def test_long_runs_begin_with_a_new_seed_that_can_be_given_again(self):
+        for arguments in (('--full',), ('--soak', '3')):
+            before = int(time.time())
+            _, environment, out = self.run_tests(*arguments)
+            seed = environment['SIM_SEED']
+            self.assertTrue(before <= int(seed) // 1_000_000 <= time.time(), seed)
+            again = f'SIM_SEED={seed} scripts/test {" ".join(arguments)}'
+            self.assertIn(f'histories begin with seed {seed}; the same again: {again}', out)
+            _, environment, _ = self.run_tests(*arguments, SIM_SEED='77')
+            self.assertEqual(environment['SIM_SEED'], '77')
+
+    def test_a_soak_has_its_time_and_everything_has_more_seeds(self):
         for arguments, asked, told in (
                 (('--soak', '3'), '--setup full --suite soak', {'CAIRN_SOAK_MINUTES': '3'}),
                 (('--full',), '--setup full --timeout-multiplier 10', {'CAIRN_SOAK_MINUTES': '5', 'SIM_RUNS': '3000'}),
-                ((), '', {'SIM_RUNS': None, 'CAIRN_SOAK_MINUTES': None})):
-            status, out, _ = self.run_script('test', *arguments, root=self.folder, CAIRN_NO_DEPS='1')
-            self.assertEqual((status, out[-1]), (0, '1 passed, 0 failed, 0 skipped'))
-            with open(os.path.join(self.folder, 'meson'), encoding='utf-8') as file:
-                words, environment = json.load(file)
+                ((), '', {'SIM_RUNS': None, 'CAIRN_SOAK_MINUTES': None, 'SIM_SEED': None})):
+            words, environment, _ = self.run_tests(*arguments)
             at_a_time = f'--num-processes {len(os.sched_getaffinity(0)) + 1}'
             self.assertEqual(' '.join(words),
                              f'test -C build --print-errorlogs --no-rebuild {at_a_time} {asked}'.strip())

@@ -117,12 +117,6 @@ private:
     std::map<std::int32_t, std::uint64_t> errors_;
 };
 
-// SIM_RUNS asks for more histories.
-std::uint64_t last_seed() {
-    const char* const runs = std::getenv("SIM_RUNS");
-    return runs == nullptr ? 40 : std::strtoull(runs, nullptr, 10);
-}
-
 struct Storm {
     explicit Storm(std::uint64_t seed)
         : cluster(2 + static_cast<std::uint32_t>(seed % 3), seed), random(seed ^ 0x5707) {
@@ -202,10 +196,13 @@ struct Storm {
     std::uint64_t ends = 0;
 };
 
+constexpr std::uint64_t kStorms = 39;
+
 TEST(ClusterStorm, EndsWithAWholeFileSystem) {
     std::map<std::int32_t, std::uint64_t> errors;
-    for (std::uint64_t seed = 1; seed != last_seed(); ++seed) {
-        SCOPED_TRACE(seed);
+    const std::uint64_t first = test::first_seed();
+    for (std::uint64_t seed = first; seed != first + test::number_from("SIM_RUNS", kStorms); ++seed) {
+        SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
         Storm storm(seed);
         for (int i = 0; i != 3000; ++i) {
             storm.step();
@@ -224,8 +221,9 @@ TEST(ClusterStorm, EndsWithAWholeFileSystem) {
 
 TEST(ClusterStorm, SurvivesTheDeathOfShards) {
     std::map<std::int32_t, std::uint64_t> errors;
-    for (std::uint64_t seed = 1; seed != last_seed(); ++seed) {
-        SCOPED_TRACE(seed);
+    const std::uint64_t first = test::first_seed();
+    for (std::uint64_t seed = first; seed != first + test::number_from("SIM_RUNS", kStorms); ++seed) {
+        SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
         Storm storm(seed);
         for (int i = 0; i != 4000; ++i) {
             if (storm.random.below(200) == 0) {

@@ -141,7 +141,7 @@ void ShardModel::adopt(const PosixModel& moment) {
 }
 
 TEST_F(ShardModel, DoesWhatTheModelDoes) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(20, 60);
     for (std::uint64_t seed = first; seed < first + runs && !HasFailure(); ++seed) {
         SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
@@ -175,7 +175,7 @@ TEST_F(ShardModel, DoesWhatTheModelDoes) {
 }
 
 TEST_F(ShardModel, AlsoWhenThePowerFails) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(20, 60);
     for (std::uint64_t seed = first; seed < first + runs && !HasFailure(); ++seed) {
         SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
@@ -200,7 +200,7 @@ TEST_F(ShardModel, AlsoWhenThePowerFails) {
 
 // Pages come in any order until they are synced; what was answered before a sync is there.
 TEST_F(ShardModel, AlsoOnAMediumOfPages) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(6, 20);
     for (std::uint64_t seed = first; seed < first + runs && !HasFailure(); ++seed) {
         SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");

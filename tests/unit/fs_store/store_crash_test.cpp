@@ -92,7 +92,7 @@ protected:
 };
 
 TEST_F(StoreCrash, EachOperationIsOldOrNew) {
-    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(10, 60);
     std::uint64_t crashed = 0;
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFatalFailure(); ++seed) {
