@@ -1,5 +1,7 @@
 #include "fs/client/operations.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 
 #include "fs/client/asking.hpp"
@@ -133,11 +135,15 @@ Task<Outcome<std::uint64_t>> write_once(ClientThread& thread, File& file, std::s
 
 }  // namespace
 
+// mutants: fs-client-read-file
 Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::span<std::uint8_t> to,
                                        std::int64_t offset) {
     const std::uint32_t chunk_bytes = thread.view().chunk_bytes();
     if ((file.rights & kMayRead) == 0) {
         co_return Failure{EBADF};
+    }
+    if (S_ISDIR(file.mode)) {  // whose names readdir() has
+        co_return Failure{EISDIR};
     }
     if (const int error = judge_range(offset, to.size(), chunk_bytes, false); error != 0) {
         co_return Failure{error};

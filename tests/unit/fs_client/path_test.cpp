@@ -1,6 +1,7 @@
 // How paths are followed, against a daemon that is a fake.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "tests/unit/fs_client/with_daemon.hpp"
@@ -141,6 +142,23 @@ TEST_F(Paths, JudgesTheLastName) {
             EXPECT_EQ(node.open, 0) << "what was opened in vain is closed";
         }
     });
+}
+
+TEST_F(Paths, OfDirectoriesGiveHandlesThatAreNeitherReadNorWritten) {
+    const Outcome<File*> opened = fs->open("/a/b", O_RDONLY | O_DIRECTORY).wait();
+    ASSERT_TRUE(opened.ok());
+    File& directory = *opened.value;
+    std::array<std::uint8_t, 8> bytes{};
+    for (const std::size_t count : {0U, 8U}) {
+        EXPECT_EQ(fs->pread(directory, std::span(bytes).first(count), 0).wait().error, EISDIR) << count;
+        EXPECT_EQ(fs->pread(directory, std::span(bytes).first(count), 1 << 20).wait().error, EISDIR) << count;
+        EXPECT_EQ(fs->pwrite(directory, std::span(bytes).first(count), 0).wait().error, EBADF) << count;
+    }
+    EXPECT_EQ(fs->truncate(directory, 0).wait().error, EINVAL);
+    EXPECT_TRUE(S_ISDIR(fs->stat(directory).wait().value.mode));
+    EXPECT_EQ(fs->sync(directory).wait().error, 0);
+    EXPECT_EQ(fs->close(directory).wait().error, 0);
+    EXPECT_EQ(fs->opendir("/a/b/file").wait().error, ENOTDIR);
 }
 
 TEST_F(Paths, AreOneRequestOnceTheyAreWarm) {
