@@ -11,15 +11,16 @@
 namespace cairn::port {
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_FRAME_VERDICTS(X)                                                                                \
-    X(Truncated, "port_truncated", "frames that end inside their headers: a broken or hostile sender")         \
-    X(NotRoce, "port_not_roce", "frames that are not UDP 4791: other traffic on the link")                     \
-    X(NotForUs, "port_not_for_us", "RoCEv2 frames for other stations: a flooding switch, or promiscuous mode") \
-    X(Options, "port_options", "IPv4 options or IPv6 extension headers, which RoCEv2 peers do not send")       \
-    X(Fragment, "port_fragment", "fragments: the sender's path MTU is larger than the link's")                 \
-    X(BadChecksum, "port_bad_checksum", "IPv4 headers damaged on the way, or a peer that miscounts")           \
-    X(BadUdpChecksum, "port_bad_udp_checksum", "UDP checksum and ICRC are both wrong: damage on the way")      \
-    X(BadLength, "port_bad_length", "IP or UDP lengths that contradict each other or the frame")               \
+#define CAIRN_FRAME_VERDICTS(X)                                                                                       \
+    X(Truncated, "port_truncated", "frames that end inside their headers: a broken or hostile sender")                \
+    X(NotRoce, "port_not_roce", "frames that are not UDP 4791: other traffic on the link")                            \
+    X(NotForUs, "port_not_for_us", "RoCEv2 frames for other stations: a flooding switch, or promiscuous mode")        \
+    X(Options, "port_options", "IPv4 options or IPv6 extension headers, which RoCEv2 peers do not send")              \
+    X(Fragment, "port_fragment", "fragments: the sender's path MTU is larger than the link's")                        \
+    X(BadChecksum, "port_bad_checksum", "IPv4 headers damaged on the way, or a peer that miscounts")                  \
+    X(BadUdpChecksum, "port_bad_udp_checksum",                                                                        \
+      "UDP checksum and ICRC are wrong: damage, or a veth's batches: ethtool -K DEVICE tx off")                       \
+    X(BadLength, "port_bad_length", "lengths that contradict each other or the frame, or a veth's batches, as above") \
     X(BadAddress, "port_bad_address", "sources that no one can be: multicast, unspecified or mapped addresses")
 
 CAIRN_DECLARE_COUNTERS(FrameVerdict, CAIRN_FRAME_VERDICTS);
