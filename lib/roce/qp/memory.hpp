@@ -57,10 +57,16 @@ enum class MemoryRefusal : std::uint8_t {
 };
 
 struct MemoryView {
-    std::optional<MemoryRefusal> refusal = MemoryRefusal::UnknownKey;
+    MemoryView() noexcept = default;
+    MemoryView(MemoryRefusal why) noexcept : refusal(why) {}  // NOLINT(google-explicit-constructor): it is the view
+    MemoryView(std::uint8_t* from, bool is_sendable) noexcept
+        : data(from), refusal(std::nullopt), sendable(is_sendable) {}
+
     std::uint8_t* data = nullptr;  // the range's first byte; nullptr with a refusal
+    std::optional<MemoryRefusal> refusal = MemoryRefusal::UnknownKey;
     bool sendable = false;
 };
+static_assert(sizeof(MemoryView) == 16);  // returned in registers
 
 // All regions, windows and domains of one engine. A region's rkey is also its lkey. It holds the region's index, bits
 // that only the seed tells, and a generation: neither an old key nor one seen on the wire leads to the next one, and

@@ -15,30 +15,30 @@ const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
 }
 
 // mutants: qp-memory-table-region-view
-MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
+inline MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
     if (!rights.cover(wanted)) {
-        return {MemoryRefusal::NoRight};
+        return MemoryRefusal::NoRight;
     }
     if (vanished) [[unlikely]] {
-        return {MemoryRefusal::Vanished};
+        return MemoryRefusal::Vanished;
     }
     // Differences only: address + count may wrap.
     if (address < base || count > bytes || address - base > bytes - count) {
-        return {MemoryRefusal::OutOfRange};
+        return MemoryRefusal::OutOfRange;
     }
-    return {std::nullopt, data + (address - base), sendable};
+    return {data + (address - base), sendable};
 }
 
 // All of its addresses lead to the same few bytes.
 // mutants: qp-memory-table-null-view
 MemoryView MemoryTable::Region::null_view(Rights wanted, std::uint64_t count) const noexcept {
     if (!Rights(Right::LocalWrite).cover(wanted)) {
-        return {MemoryRefusal::NoRight};
+        return MemoryRefusal::NoRight;
     }
     if (count > kNullBytes) {
-        return {MemoryRefusal::OutOfRange};
+        return MemoryRefusal::OutOfRange;
     }
-    return {std::nullopt, wanted == Rights{} ? data : data + kNullBytes, false};
+    return {wanted == Rights{} ? data : data + kNullBytes, false};
 }
 
 // mutants: qp-memory-table-find
@@ -46,10 +46,10 @@ MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t addre
                              std::uint64_t bytes) const noexcept {
     const Region* const region = at(key);
     if (region == nullptr || region->is_window()) {
-        return {MemoryRefusal::UnknownKey};
+        return MemoryRefusal::UnknownKey;
     }
     if (region->pd != pd) {
-        return {MemoryRefusal::WrongPd};
+        return MemoryRefusal::WrongPd;
     }
     return region->kind == Kind::Region ? region->view(wanted, address, bytes) : region->null_view(wanted, bytes);
 }
@@ -68,7 +68,7 @@ MemoryView MemoryTable::find_remote(Rkey key, const KeyUser& user, Rights wanted
     CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
     const std::optional<MemoryRefusal> refusal = Region::judge_user(region, user);
-    return refusal ? MemoryView{refusal} : region->view(wanted, address, bytes);
+    return refusal ? MemoryView(*refusal) : region->view(wanted, address, bytes);
 }
 
 std::optional<std::span<std::uint8_t>> MemoryTable::find_whole(Rkey key, const KeyUser& user,

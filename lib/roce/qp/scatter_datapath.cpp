@@ -39,8 +39,17 @@ void place_last(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
 
 }  // namespace
 
+// mutants: qp-find-pieces
 bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset, std::uint64_t bytes,
                  Pieces& out) noexcept {
+    if (sges.size() == 1 && offset == 0 && bytes == sges[0].bytes && bytes != 0) [[likely]] {
+        const MemoryView view =
+            access.memory.find(Rkey{sges[0].lkey.value}, access.pd, access.wanted, sges[0].address, bytes);
+        out.at[0] = {view.data, static_cast<std::size_t>(bytes)};
+        out.count = 1;
+        out.sendable = view.sendable;
+        return !view.refusal;
+    }
     out.count = 0;
     out.sendable = true;
     for (const Sge& sge : sges) {
