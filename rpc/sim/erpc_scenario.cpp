@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "rpc/sim/true_source.hpp"
+
 namespace cairn::sim {
 
 namespace {
@@ -67,10 +69,17 @@ bool ErpcScenario::is_own(const Frame& frame) const {
             reinterpret_cast<const wire::RawUd*>(datagram.data())->bth.dest_qpn.get() == plan_.qpn.value);
 }
 
-void ErpcScenario::on_delivery(std::size_t, const Frame& frame) {
+void ErpcScenario::on_delivery(std::size_t to, const Frame& frame) {
     if (!is_own(frame)) {
         return;
     }
+    // A request's content comes from its client alone, and a response's goes to that client alone.
+    const std::size_t from = world_.network().node_of(frame.source());
+    for_each_owner(frame.udp_bytes(), [&](const Owner& owner) {
+        check(owner.client == (owner.part == Part::Request ? from : to) || from >= world_.hosts() ||
+                  !is_from_its_source(world_.network(), frame),
+              "a frame holds no bytes of others");
+    });
     if (random_.chance(world_.mix().forge_per_million)) {
         stranger_.forge_from(frame, world_.now());
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rpc/common/deadlines.hpp"
+#include "rpc/sim/true_source.hpp"
 
 namespace cairn::sim {
 
@@ -57,6 +58,31 @@ void LinkedOracle::run_job(LinkedNode& server, rpc::BackgroundRequest& request, 
     const std::span<std::uint8_t> room = request.reserve(call->tag.response_bytes);
     check(room.size() == call->tag.response_bytes, "a job has the room of its type", &server);
     fill_response(room, call->tag);
+}
+
+// Clients are workers. A response is for one of them; of a request only its host is known.
+void LinkedOracle::check_frame(std::size_t to, const Frame& frame) {
+    const std::size_t from = world_.network().node_of(frame.source());
+    const auto workers = to < world_.hosts() ? world_.workers_of(to) : std::span<const std::unique_ptr<Node>>{};
+    for_each_owner(frame.udp_bytes(), [&](const Owner& owner) {
+        const std::size_t host = owner.client < world_.nodes() ? world_.node(owner.client).host() : world_.hosts();
+        const bool is_receivers =
+            host == to && !workers.empty() &&
+            (owner.part == Part::Request ||
+             world_.node(owner.client).number() ==
+                 port::QpnOwners(static_cast<std::uint32_t>(workers.size())).of(frame.dest_qpn()));
+        check(is_receivers || (host == from && owner.part == Part::Request) || from >= world_.hosts() ||
+                  !is_from_its_source(world_.network(), frame),
+              "a frame holds no bytes of others");
+    });
+}
+
+void LinkedOracle::check_stranger(const LinkedNode& node) {
+    for_each_owner(node.stranger->memory(), [&](const Owner& owner) {
+        const bool is_sent_to_it = owner.part == Part::Request && owner.serial < calls_.size() &&
+                                   calls_[owner.serial].odd && calls_[owner.serial].tag.client == owner.client;
+        check(is_sent_to_it, "a stranger has no bytes of others", &node);
+    });
 }
 
 // Where something may keep a request back on its way, nobody knows how late it is.

@@ -65,6 +65,10 @@ public:
     [[nodiscard]] LinkedCall* begin(LinkedNode& server, std::span<const std::uint8_t> payload, Instant began);
     // A thread runs a request, which it began then: checks it and fills in the answer.
     void run_job(LinkedNode& server, rpc::BackgroundRequest& request, Instant began);
+    // Checks that a frame from a host to another one holds nothing of a third one's messages.
+    void check_frame(std::size_t to, const Frame& frame);
+    // Checks that the stranger of a node has got nothing of others but the requests that they sent to strangers.
+    void check_stranger(const LinkedNode& node);
     // A call completes.
     void end(LinkedNode& client, LinkedCall& call, const rpc::CallResult& result);
     // Requests that are kept with their payload have it unchanged.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kActsEvery = microseconds(300);
 constexpr std::uint64_t kSkipped = 4096;
+constexpr std::uint64_t kLooksEach = 8;   // writes of a stranger, until it is known again what it has got
 constexpr std::uint64_t kPromptEach = 8;  // of so many worlds one is prompt
 
 }  // namespace
@@ -102,6 +103,9 @@ void LinkedScenario::start(Node& host) {
 void LinkedScenario::stop(Node& host) {
     LinkedNode& node = at(host);
     count(node);
+    if (node.stranger != nullptr) {
+        oracle_.check_stranger(node);
+    }
     node.stranger.reset();
     node.sessions.clear();
     node.endpoint.reset();
@@ -152,7 +156,18 @@ void LinkedScenario::act(Node& host) {
         if (node.stranger != nullptr) {
             const std::size_t peer = (host.host() + random_.between(1, world_.hosts() - 1)) % world_.hosts();
             node.stranger->act(peer, plan_.port);
+            if (node.stranger->writes() % kLooksEach == 1) {
+                oracle_.check_stranger(node);
+            }
         }
+    }
+}
+
+// Datagrams are others'.
+void LinkedScenario::on_delivery(std::size_t to, const Frame& frame) {
+    const wire::OpcodeTraits* const opcode = wire::find_opcode(frame.udp_bytes()[0]);
+    if (opcode != nullptr && opcode->service == wire::Service::Rc && !frame.damaged) {
+        oracle_.check_frame(to, frame);
     }
 }
 
@@ -178,6 +193,7 @@ void LinkedScenario::on_heal() {
     for (const auto& node : nodes_) {
         node->host->read_clock();
         if (node->stranger != nullptr) {
+            oracle_.check_stranger(*node);
             node->stranger->leave();
         }
         for (const LinkedSession& session : std::vector<LinkedSession>(node->sessions)) {

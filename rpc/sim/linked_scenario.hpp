@@ -24,6 +24,7 @@ public:
     void stop(Node& host) override;
     void act(Node& host) override;
     void after_turn(Node& host) override;
+    void on_delivery(std::size_t to, const Frame& frame) override;
     [[nodiscard]] Instant next_act(const Node& host) const override;
     void on_heal() override;
     // linked_progress.cpp

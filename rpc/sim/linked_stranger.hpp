@@ -34,6 +34,7 @@ public:
 
     [[nodiscard]] std::uint64_t connected() const noexcept { return connected_; }
     [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
+    [[nodiscard]] std::span<std::uint8_t> memory() const noexcept { return memory_.span(); }
 
 protected:
     static constexpr std::uint32_t kContactsMost = 3;
@@ -66,7 +67,6 @@ protected:
     void spoil(const Contact& contact, std::span<std::uint8_t> bytes);
     void scramble(std::span<std::uint8_t> bytes);
     void post(Contact& contact, const verbs::SendRequest& request);
-    [[nodiscard]] std::span<std::uint8_t> memory() const noexcept { return memory_.span(); }
     [[nodiscard]] const verbs::Mr& region() const noexcept { return *region_; }
     [[nodiscard]] Random& random() noexcept { return random_; }
 

@@ -1,7 +1,8 @@
 // The contents of messages in a simulated workload. They follow from the call's tag, so that any party can tell a right
-// message from a wrong one.
+// message from a wrong one, and whose message bytes come from wherever they are found.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -25,35 +26,107 @@ constexpr std::uint32_t kInnerCall = 0xffffffffU;
 constexpr std::uint32_t kBriefMost = 100;    // bytes of a short message
 constexpr std::uint8_t kOverwritten = 0xdd;  // each byte of a buffer that is its owner's again
 
-enum class Part : std::uint8_t { Request = 0x11, Response = 0xc3 };
+enum class Part : std::uint8_t { Request, Response };
 
-// Returns byte `i` of this part of the call.
-[[nodiscard]] constexpr std::uint8_t content_at(const CallTag& tag, std::size_t i, Part part) noexcept {
-    return static_cast<std::uint8_t>((tag.serial * 31U + tag.client * 7U + i * 13U) ^ static_cast<std::uint8_t>(part));
+// Whose content bytes are.
+struct Owner {
+    std::uint32_t client = 0;
+    std::uint32_t serial = 0;
+    Part part{};
+};
+
+// A message is a sequence of words of 8 bytes. Each is a number that has the owner in its high bits and the word's
+// place in its low bits, under a bijection. Numbers of two words that lie one behind the other are next to each other.
+// Of two random words that is so once in 2^64.
+struct ContentWord {
+    static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;  // odd
+    static constexpr unsigned kPlaceBits = 21;                     // 16 MB
+    static constexpr unsigned kSerialBits = 32;
+    static constexpr unsigned kNumberBits = 60;  // clients are fewer than 64
+
+    [[nodiscard]] static constexpr std::uint64_t inverse_of(std::uint64_t odd) noexcept {
+        std::uint64_t inverse = odd;  // right in the three lowest bits; each step doubles their number
+        for (int i = 0; i < 5; ++i) {
+            inverse *= 2 - odd * inverse;
+        }
+        return inverse;
+    }
+    [[nodiscard]] static constexpr std::uint64_t hidden(std::uint64_t number) noexcept {
+        number *= kFactor;
+        return (number ^ number >> 32U) * kFactor;
+    }
+    [[nodiscard]] static constexpr std::uint64_t shown(std::uint64_t word) noexcept {
+        constexpr std::uint64_t kInverse = inverse_of(kFactor);
+        word *= kInverse;
+        return (word ^ word >> 32U) * kInverse;
+    }
+    [[nodiscard]] static constexpr std::uint64_t number_of(const CallTag& tag, Part part, std::size_t place) noexcept {
+        const std::uint64_t owner =
+            (std::uint64_t{tag.client} << kSerialBits | tag.serial) << 1U | static_cast<std::uint64_t>(part);
+        return owner << kPlaceBits | place;
+    }
+    [[nodiscard]] static constexpr Owner owner_of(std::uint64_t number) noexcept {
+        const std::uint64_t owner = number >> kPlaceBits;
+        return {static_cast<std::uint32_t>(owner >> (kSerialBits + 1)), static_cast<std::uint32_t>(owner >> 1U),
+                static_cast<Part>(owner & 1U)};
+    }
+    [[nodiscard]] static std::uint64_t shown_at(const std::uint8_t* from) noexcept {
+        std::uint64_t word = 0;
+        std::memcpy(&word, from, sizeof(word));
+        return shown(word);
+    }
+};
+static_assert(ContentWord::shown(ContentWord::hidden(0x123456789abcdefU)) == 0x123456789abcdefU);
+
+// Calls f(i, octets) for the pieces of words that a message of so many bytes has from byte `first` on.
+template <class F>
+void for_each_piece(std::size_t first, std::size_t bytes, const CallTag& tag, Part part, F&& f) noexcept {
+    for (std::size_t i = first; i < bytes;) {
+        const std::uint64_t word = ContentWord::hidden(ContentWord::number_of(tag, part, i / sizeof(word)));
+        const std::size_t within = i % sizeof(word);
+        const std::size_t count = std::min(sizeof(word) - within, bytes - i);
+        f(i, std::span(reinterpret_cast<const std::uint8_t*>(&word) + within, count));
+        i += count;
+    }
+}
+
+inline void fill(std::span<std::uint8_t> message, std::size_t first, const CallTag& tag, Part part) noexcept {
+    for_each_piece(first, message.size(), tag, part, [message](std::size_t i, std::span<const std::uint8_t> octets) {
+        std::memcpy(message.data() + i, octets.data(), octets.size());
+    });
 }
 
 inline void fill_response(std::span<std::uint8_t> message, const CallTag& tag) noexcept {
-    for (std::size_t i = 0; i < message.size(); ++i) {
-        message[i] = content_at(tag, i, Part::Response);
-    }
+    fill(message, 0, tag, Part::Response);
 }
 
 // `message` has at least sizeof(CallTag) bytes.
 inline void fill_request(std::span<std::uint8_t> message, const CallTag& tag) noexcept {
     std::memcpy(message.data(), &tag, sizeof(tag));
-    for (std::size_t i = sizeof(tag); i < message.size(); ++i) {
-        message[i] = content_at(tag, i, Part::Request);
-    }
+    fill(message, sizeof(tag), tag, Part::Request);
 }
 
 // True if the message has the contents of the tag from byte `first` on.
 [[nodiscard]] inline bool holds(std::span<const std::uint8_t> message, std::size_t first, const CallTag& tag,
                                 Part part) noexcept {
-    unsigned wrong = 0;  // no early end, so that the loop compares many bytes at once
-    for (std::size_t i = first; i < message.size(); ++i) {
-        wrong |= static_cast<unsigned>(message[i] ^ content_at(tag, i, part));
+    bool right = true;
+    for_each_piece(first, message.size(), tag, part, [&](std::size_t i, std::span<const std::uint8_t> octets) {
+        right = right && std::memcmp(message.data() + i, octets.data(), octets.size()) == 0;
+    });
+    return right;
+}
+
+// Calls f(owner) for content of messages in `bytes`, wherever it lies. Content of less than 23 bytes may go unseen.
+template <class F>
+void for_each_owner(std::span<const std::uint8_t> bytes, F&& f) {
+    for (std::size_t at = 0; at + 2 * sizeof(std::uint64_t) <= bytes.size(); ++at) {
+        const std::uint64_t number = ContentWord::shown_at(bytes.data() + at);
+        if (number >> ContentWord::kNumberBits == 0 &&
+            ContentWord::shown_at(bytes.data() + at + sizeof(number)) == number + 1) [[unlikely]] {
+            f(ContentWord::owner_of(number));
+            at += sizeof(number) - 1;
+        }
     }
-    return wrong == 0;
 }
 
 }  // namespace cairn::sim

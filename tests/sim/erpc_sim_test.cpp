@@ -158,5 +158,35 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
     }
 }
 
+// Each message, at each place in bytes of nobody.
+TEST(MessageContents, TellWhoseTheyAreWhereverTheyLie) {
+    Random random(7);
+    for (std::uint32_t serial = 0; serial < 50; ++serial) {
+        const CallTag tag{serial % 5, serial * 1000, 80};
+        std::vector<std::uint8_t> bytes(200);
+        for (std::uint8_t& octet : bytes) {
+            octet = static_cast<std::uint8_t>(random.next());
+        }
+        std::vector<Owner> owners;
+        const auto find = [&] {
+            owners.clear();
+            for_each_owner(bytes, [&owners](const Owner& owner) { owners.push_back(owner); });
+        };
+        find();
+        EXPECT_TRUE(owners.empty());
+        const std::span<std::uint8_t> message = std::span(bytes).subspan(serial, tag.response_bytes);
+        fill_response(message, tag);
+        EXPECT_TRUE(holds(message, 0, tag, Part::Response));
+        EXPECT_FALSE(holds(message, 0, {tag.client, tag.serial + 256, 80}, Part::Response));
+        find();
+        EXPECT_EQ(owners.size(), tag.response_bytes / 8 - 1);
+        for (const Owner& owner : owners) {
+            EXPECT_TRUE(owner.client == tag.client && owner.serial == tag.serial && owner.part == Part::Response);
+        }
+        message[random.below(message.size())] ^= 1;
+        EXPECT_FALSE(holds(message, 0, tag, Part::Response));
+    }
+}
+
 }  // namespace
 }  // namespace cairn::sim
