@@ -118,8 +118,7 @@ void Programs::lead_mad(const Stray& stray) {
         }
         forward_to(Slot{static_cast<std::uint8_t>(kNames.owner_of(named->name))});
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
-        const std::optional<Slot> holder = services_.holder(listener->service);
-        forward_to(holder ? *holder : any_manager());  // who has no listener refuses it
+        forward_to(services_.receiver(listener->service).value_or(any_manager()));  // who has no listener refuses it
     } else {
         for (const auto& [slot, member] : members_) {
             if (member.manages) {

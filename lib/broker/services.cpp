@@ -2,7 +2,17 @@
 
 #include <algorithm>
 
+#include "lib/wire/ip_cm.hpp"
+
 namespace cairn::broker {
+
+namespace {
+
+std::uint16_t port_of(wire::ServiceId service) noexcept {
+    return static_cast<std::uint16_t>(service.value);
+}
+
+}  // namespace
 
 // mutants: broker-services-claim
 bool Services::claim(Slot program, const Claim& wanted) {
@@ -19,6 +29,9 @@ bool Services::claim(Slot program, const Claim& wanted) {
     } else {
         holders.push_back({program, wanted.shares});
         ++counts_[program];
+    }
+    if (const auto left = left_by_.find(port_of(wanted.service)); left != left_by_.end() && left->second != program) {
+        left_by_.erase(left);
     }
     return true;
 }
@@ -38,7 +51,12 @@ void Services::release(Slot program, wire::ServiceId service) {
     if (found == holders_.end()) {
         return;
     }
-    counts_[program] -= std::erase_if(found->second, [program](const Holder& each) { return each.program == program; });
+    const std::size_t gone =
+        std::erase_if(found->second, [program](const Holder& each) { return each.program == program; });
+    counts_[program] -= gone;
+    if (gone != 0 && wire::is_ip_service(service)) {
+        left_by_[port_of(service)] = program;
+    }
     if (found->second.empty()) {
         holders_.erase(found);
     }
@@ -47,6 +65,7 @@ void Services::release(Slot program, wire::ServiceId service) {
 // mutants: broker-services-forget
 void Services::forget(Slot program) {
     counts_.erase(program);
+    std::erase_if(left_by_, [program](const auto& each) { return each.second == program; });
     for (auto each = holders_.begin(); each != holders_.end();) {
         std::erase_if(each->second, [program](const Holder& holder) { return holder.program == program; });
         each = each->second.empty() ? holders_.erase(each) : std::next(each);
@@ -67,6 +86,13 @@ std::optional<bool> Services::shares(Slot program, wire::ServiceId service) cons
 std::optional<Slot> Services::holder(wire::ServiceId service) const {
     const auto found = holders_.find(service);
     return found == holders_.end() ? std::nullopt : std::optional(found->second.front().program);
+}
+
+// mutants: broker-services-receiver
+std::optional<Slot> Services::receiver(wire::ServiceId service) const {
+    const std::optional<Slot> has = holder(service);
+    const auto left = wire::is_ip_service(service) ? left_by_.find(port_of(service)) : left_by_.end();
+    return has || left == left_by_.end() ? has : left->second;
 }
 
 }  // namespace cairn::broker

@@ -21,8 +21,11 @@ public:
     void forget(Slot program);
     // Returns whether the program shares the service. Nothing: it has not got it.
     [[nodiscard]] std::optional<bool> shares(Slot program, wire::ServiceId service) const;
-    // Returns who gets the service's requests.
+    // Returns who has the service, of several the first.
     [[nodiscard]] std::optional<Slot> holder(wire::ServiceId service) const;
+    // Returns who gets the service's requests: the holder, else who gave the port back last, in either port space, if no
+    // other program has claimed it since. That one may listen there again in a moment, and holds or refuses them.
+    [[nodiscard]] std::optional<Slot> receiver(wire::ServiceId service) const;
 
 private:
     struct Holder {
@@ -33,6 +36,7 @@ private:
     [[nodiscard]] bool may_have(Slot program, wire::ServiceId service, bool shares) const;
 
     std::map<wire::ServiceId, std::vector<Holder>> holders_;
+    std::map<std::uint16_t, Slot> left_by_;  // by port
     std::map<Slot, std::size_t> counts_;
 };
 

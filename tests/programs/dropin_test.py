@@ -422,9 +422,9 @@ class Connecting(DropIn):
             time.sleep(0.02)
         self.fail('the server has not opened its device')
 
-    def connect(self, name, server_command, client_command, at=SERVER):
+    def connect(self, name, server_command, client_command, at=SERVER, to=CLIENT):
         """Both ends are to succeed."""
-        where = {'s': at, 'c': CLIENT, 'p': free_port()}
+        where = {'s': at, 'c': to, 'p': free_port()}
         self.needs(server_command.split()[0])
         with Ended(server_command.format(**where).split(), at) as server:
             if name.startswith(('qperf', 'fi_pingpong')):  # which open their device when they are asked
@@ -432,7 +432,7 @@ class Connecting(DropIn):
             else:
                 self.awaits(at, server)
             for _ in range(SECONDS):
-                code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={CLIENT}')
+                code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={to}')
                 if not NOT_YET.search(out + err):
                     break
                 time.sleep(0.1)

@@ -123,6 +123,22 @@ TEST_F(HubManageTest, ARequestForAServiceOfNobodyGoesToWhoRefusesIt) {
     EXPECT_EQ(told(request(kService)), Clients{2});
 }
 
+// It listens there again in a moment, perhaps, and holds the request meanwhile.
+TEST_F(HubManageTest, ARequestForAPortThatWasGivenBackGoesToWhoGaveIt) {
+    join(1);
+    join(2);
+    say(1, Manage{});
+    say(2, Manage{});
+    EXPECT_TRUE(claims(2, kService));
+    say(2, Release{kService});
+    EXPECT_EQ(told(request(kService)), Clients{2});
+    wire::SidrReq question;
+    question.service_id = wire::ip_service(wire::IpProtocol::Udp, 7999);
+    EXPECT_EQ(told(question), Clients{2});
+    hub.on_lost(ClientId{2}, now);
+    EXPECT_EQ(told(request(kService)), Clients{1});
+}
+
 TEST_F(HubManageTest, WhatNamesNothingOfOursGoesToAllThatManage) {
     for (const std::uint64_t id : {1U, 2U, 3U}) {
         join(id);

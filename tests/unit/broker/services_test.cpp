@@ -50,6 +50,35 @@ TEST(BrokerServices, SomeShareAService) {
     EXPECT_TRUE(services.claim(kTwo, alone(80)));
 }
 
+// It may listen there again in a moment, in either port space.
+TEST(BrokerServices, WhoGaveAPortBackGetsItsRequestsUntilAnotherHasIt) {
+    constexpr wire::ServiceId kDatagrams{0x0111'0000 | 80};
+    constexpr wire::ServiceId kOfNoPort{80};
+    Services services;
+    EXPECT_EQ(services.receiver(port(80)), std::nullopt);
+    EXPECT_TRUE(services.claim(kOne, alone(80)));
+    EXPECT_EQ(services.receiver(port(80)), kOne);
+    EXPECT_EQ(services.receiver(kDatagrams), std::nullopt) << "nobody has given it back";
+    services.release(kTwo, port(80));
+    services.release(kOne, port(80));
+    for (const wire::ServiceId service : {port(80), kDatagrams}) {
+        EXPECT_EQ(services.holder(service), std::nullopt);
+        EXPECT_EQ(services.receiver(service), kOne);
+    }
+    EXPECT_EQ(services.receiver(port(81)), std::nullopt);
+    EXPECT_EQ(services.receiver(kOfNoPort), std::nullopt);
+    EXPECT_TRUE(services.claim(kTwo, {1, kDatagrams, false}));
+    EXPECT_EQ(services.receiver(kDatagrams), kTwo);
+    EXPECT_EQ(services.receiver(port(80)), std::nullopt) << "another has claimed the port";
+    services.release(kTwo, kDatagrams);
+    EXPECT_EQ(services.receiver(port(80)), kTwo) << "the last one";
+    services.forget(kTwo);
+    EXPECT_EQ(services.receiver(port(80)), std::nullopt);
+    EXPECT_TRUE(services.claim(kOne, {1, kOfNoPort, false}));
+    services.release(kOne, kOfNoPort);
+    EXPECT_EQ(services.receiver(port(80)), std::nullopt) << "it is no port";
+}
+
 TEST(BrokerServices, AProgramHasABoundedNumber) {
     Services services;
     std::uint16_t number = 0;
