@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_ring.h>
 
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -20,22 +18,11 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr unsigned kCaptureFrames = 8192;
-constexpr unsigned kCopies = 8191;
+constexpr std::size_t kMostPieces = 64;
 
-std::int64_t unix_ns() noexcept {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
-// The time stamp travels in the headroom of the copied frame.
-void stamp(rte_mbuf& copy, std::int64_t ns) noexcept {
-    std::memcpy(copy.buf_addr, &ns, sizeof(ns));
-}
-Instant stamp_of(const rte_mbuf& copy) noexcept {
-    Instant when;
-    std::memcpy(&when.ns, copy.buf_addr, sizeof(when.ns));
-    return when;
+Instant unix_now() noexcept {
+    const auto since = std::chrono::system_clock::now().time_since_epoch();
+    return {std::chrono::duration_cast<std::chrono::nanoseconds>(since).count()};
 }
 
 // Judges by the ports only. The reader of the capture sees if the frame is sound.
@@ -55,13 +42,13 @@ bool is_roce(const rte_mbuf& frame) noexcept {
 
 // NOLINTNEXTLINE(readability-function-size): the parameters are DPDK's
 std::uint16_t on_received(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::uint16_t count, std::uint16_t,
-                          void* capture) {
-    static_cast<Capture*>(capture)->record(frames, count);
+                          void* lane) {
+    static_cast<Capture::Lane*>(lane)->record(frames, count);
     return count;
 }
 
-std::uint16_t on_transmit(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::uint16_t count, void* capture) {
-    static_cast<Capture*>(capture)->record(frames, count);
+std::uint16_t on_transmit(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::uint16_t count, void* lane) {
+    static_cast<Capture::Lane*>(lane)->record(frames, count);
     return count;
 }
 
@@ -73,36 +60,34 @@ Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std:
     if (!writer.ok()) {
         return writer.error();
     }
-    std::unique_ptr<Capture> capture(new Capture(device.port_id(), file_name, std::move(writer).value(), wanted));
-    const Status attached = capture->attach(device.plan().queues, device.plan().data_room_bytes);
+    std::unique_ptr<Capture> capture(new Capture(device.port_id(), file_name, std::move(writer).value()));
+    const Status attached = capture->attach(device.plan().queues, wanted);
     if (!attached.ok()) {
         return attached.error();
     }
     return capture;
 }
 
-Capture::Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer, Frames wanted)
-    : port_id_(port_id), file_name_(std::move(file_name)), writer_(std::move(writer)), wanted_(wanted) {}
+Capture::Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer)
+    : port_id_(port_id), file_name_(std::move(file_name)) {
+    writers_.push_back(std::move(writer));
+}
 
-Status Capture::attach(std::uint16_t queues, std::uint16_t data_room_bytes) {
-    const auto name = fmt::format("cairn_capture_{}", port_id_);
-    const auto socket = static_cast<int>(rte_socket_id());
-    pool_ = rte_pktmbuf_pool_create(name.c_str(), kCopies, 0, 0,
-                                    static_cast<std::uint16_t>(data_room_bytes + RTE_PKTMBUF_HEADROOM), socket);
-    ring_ = rte_ring_create(name.c_str(), kCaptureFrames, socket, RING_F_SC_DEQ);
-    if (pool_ == nullptr || ring_ == nullptr) {
-        return Error{fmt::format("no memory for the capture {}", file_name_), "raise -m"};
-    }
+Status Capture::attach(std::uint16_t queues, Frames wanted) {
+    const auto add_lane = [&]() -> Lane* {
+        writers_.push_back(writers_.front()->beside());
+        lanes_.push_back(std::make_unique<Lane>(*writers_.back(), wanted));
+        return lanes_.back().get();
+    };
     for (std::uint16_t queue = 0; queue < queues; ++queue) {
-        hooks_.push_back({rte_eth_add_rx_callback(port_id_, queue, on_received, this), queue, true});
-        hooks_.push_back({rte_eth_add_tx_callback(port_id_, queue, on_transmit, this), queue, false});
+        hooks_.push_back({rte_eth_add_rx_callback(port_id_, queue, on_received, add_lane()), queue, true});
+        hooks_.push_back({rte_eth_add_tx_callback(port_id_, queue, on_transmit, add_lane()), queue, false});
     }
     for (const Hook& hook : hooks_) {
         if (hook.callback == nullptr) {
             return Error{"this DPDK was built without receive and transmit callbacks", "leave --pcap out"};
         }
     }
-    thread_.emplace(*writer_, [this] { drain(); });
     return Nothing{};
 }
 
@@ -113,51 +98,34 @@ Capture::~Capture() {
                                                                                      hook.callback);
         }
     }
-    thread_.reset();
+    port::finish(writers_);
     fmt::print(stderr, "{}\n", summary());
-    rte_ring_free(ring_);
-    rte_mempool_free(pool_);
 }
 
-void Capture::record(rte_mbuf* const* frames, std::uint16_t count) noexcept {
-    if (count == 0) {
-        return;
-    }
-    const std::int64_t now_ns = unix_ns();
+void Capture::Lane::record(const rte_mbuf* const* frames, std::uint16_t count) noexcept {
+    const Instant now = count == 0 ? Instant{} : unix_now();
     for (std::uint16_t i = 0; i < count; ++i) {
         if (wanted_ == Frames::Roce && !is_roce(*frames[i])) {
             continue;
         }
-        rte_mbuf* copy = rte_pktmbuf_copy(frames[i], pool_, 0, UINT32_MAX);
-        if (copy == nullptr) {
-            missed_.fetch_add(1, std::memory_order_relaxed);
-            continue;
+        std::array<std::span<const std::uint8_t>, kMostPieces> pieces;
+        std::size_t used = 0;
+        for (const rte_mbuf* part = frames[i]; part != nullptr && used < pieces.size(); part = part->next) {
+            pieces[used++] = {rte_pktmbuf_mtod(part, const std::uint8_t*), part->data_len};
         }
-        stamp(*copy, now_ns);
-        if (rte_ring_mp_enqueue(ring_, copy) != 0) {
-            rte_pktmbuf_free(copy);
-            missed_.fetch_add(1, std::memory_order_relaxed);
-        }
+        writer_.add(std::span(pieces).first(used), now);
     }
-}
-
-void Capture::drain() {
-    void* taken = nullptr;
-    while (rte_ring_sc_dequeue(ring_, &taken) == 0) {
-        auto* copy = static_cast<rte_mbuf*>(taken);
-        std::array<std::span<const std::uint8_t>, RTE_MBUF_MAX_NB_SEGS / 1024> pieces;
-        std::size_t count = 0;
-        for (const rte_mbuf* part = copy; part != nullptr && count < pieces.size(); part = part->next) {
-            pieces[count++] = {rte_pktmbuf_mtod(part, const std::uint8_t*), part->data_len};
-        }
-        writer_->add(std::span(pieces).first(count), stamp_of(*copy));
-        rte_pktmbuf_free(copy);
-    }
+    writer_.flush();
 }
 
 std::string Capture::summary() const {
-    return fmt::format("{}: {} frames written, {} missed", file_name_, writer_->frames_taken(),
-                       missed_.load(std::memory_order_relaxed) + writer_->frames_lost());
+    std::uint64_t taken = 0;
+    std::uint64_t lost = 0;
+    for (const auto& writer : writers_) {
+        taken += writer->frames_taken();
+        lost += writer->frames_lost();
+    }
+    return fmt::format("{}: {} frames written, {} missed", file_name_, taken, lost);
 }
 
 }  // namespace cairn::pmd

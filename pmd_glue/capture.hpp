@@ -1,23 +1,18 @@
 // Capture: the recording for --pcap FILE. It records every frame that a device receives and is given to send. DPDK's
-// receive and transmit callbacks copy the frames into a ring, and a thread of the capture writes them, so that the
-// datapath stays as it is. It needs no privilege, unlike dpdk-dumpcap.
+// receive and transmit callbacks write a burst's frames in one call, before the burst goes on: so the file lacks
+// nothing, however the program ends. It needs no privilege, unlike dpdk-dumpcap.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/port/capture_thread.hpp"
 #include "lib/port/pcap_writer.hpp"
 
 struct rte_eth_rxtx_callback;
 struct rte_mbuf;
-struct rte_mempool;
-struct rte_ring;
 
 namespace cairn::pmd {
 
@@ -33,34 +28,38 @@ public:
                                                   Frames wanted = Frames::Roce);
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
-    // Writes the remaining frames. The workers have stopped.
+    // Writes what a pipe has not taken yet. The workers have stopped.
     ~Capture();
 
-    // Says how many frames were written, and how many came too fast to be copied or written.
+    // Says how many frames were written, and how many came too fast to be written.
     [[nodiscard]] std::string summary() const;
 
-    // For the callbacks. Any worker's thread may call it.
-    void record(rte_mbuf* const* frames, std::uint16_t count) noexcept;
+    // One direction of a queue, whose thread alone calls record(): a callback does.
+    class Lane {
+    public:
+        Lane(port::PcapWriter& writer, Frames wanted) noexcept : writer_(writer), wanted_(wanted) {}
+        void record(const rte_mbuf* const* frames, std::uint16_t count) noexcept;
+
+    private:
+        port::PcapWriter& writer_;
+        const Frames wanted_;
+    };
 
 private:
-    Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer, Frames wanted);
-    Status attach(std::uint16_t queues, std::uint16_t data_room_bytes);
-    void drain();
-
     struct Hook {
         const rte_eth_rxtx_callback* callback;
         std::uint16_t queue;
         bool receive;
     };
+
+    Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer);
+    Status attach(std::uint16_t queues, Frames wanted);
+
     std::uint16_t port_id_;
     std::string file_name_;
-    std::unique_ptr<port::PcapWriter> writer_;
-    Frames wanted_;
-    rte_mempool* pool_ = nullptr;
-    rte_ring* ring_ = nullptr;
+    std::vector<std::unique_ptr<port::PcapWriter>> writers_;  // the first is of no lane
+    std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Hook> hooks_;
-    std::atomic<std::uint64_t> missed_{0};
-    std::optional<port::CaptureThread> thread_;
 };
 
 }  // namespace cairn::pmd

@@ -6,8 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <thread>
+
+#include "lib/base/user_memory.hpp"
 
 namespace cairn::port {
 
@@ -49,6 +54,18 @@ Error refused(const std::string& path, int reason) {
 
 }  // namespace
 
+struct PcapWriter::File {
+    File(int descriptor, std::uint64_t header) noexcept : fd(descriptor), bytes(header) {}
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() { ::close(fd); }
+
+    const int fd;
+    std::mutex mutex{};
+    std::uint64_t bytes;                 // written so far
+    const PcapWriter* midway = nullptr;  // has written a part of a frame: others wait for the rest
+};
+
 Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Duration epoch) {
     // Non-blocking matters for pipes: a slow reader costs frames, not time.
     const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
@@ -62,15 +79,18 @@ Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Du
         ::close(file);
         return refused(path, reason);
     }
-    return std::unique_ptr<PcapWriter>(new PcapWriter(file, epoch, sizeof(header)));
+    return std::unique_ptr<PcapWriter>(new PcapWriter(std::make_shared<File>(file, sizeof(header)), epoch));
 }
 
-PcapWriter::PcapWriter(int file, Duration epoch, std::uint64_t file_bytes)
-    : file_(file), epoch_(epoch), file_bytes_(file_bytes), buffer_(std::make_unique<std::uint8_t[]>(kBufferBytes)) {}
+std::unique_ptr<PcapWriter> PcapWriter::beside() const {
+    return std::unique_ptr<PcapWriter>(new PcapWriter(file_, epoch_));
+}
+
+PcapWriter::PcapWriter(std::shared_ptr<File> file, Duration epoch)
+    : file_(std::move(file)), epoch_(epoch), buffer_(std::make_unique_for_overwrite<std::uint8_t[]>(kBufferBytes)) {}
 
 PcapWriter::~PcapWriter() {
     flush();
-    ::close(file_);
 }
 
 void PcapWriter::add(std::span<const std::span<const std::uint8_t>> segments, Instant when) noexcept {
@@ -79,10 +99,16 @@ void PcapWriter::add(std::span<const std::span<const std::uint8_t>> segments, In
         bytes += segment.size();
     }
     const std::size_t wanted = sizeof(FrameHeader) + bytes;
-    if (bytes <= kFrameBytesMax && wanted > kBufferBytes - buffered_bytes_ && !stuck_) {
-        flush();
+    if (bytes <= kFrameBytesMax && wanted > kBufferBytes - end_) {
+        if (!stuck_) {
+            flush();
+        }
+        if (begin_ >= kBufferBytes / 2) {  // no byte is moved often
+            std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+            end_ -= std::exchange(begin_, 0);
+        }
     }
-    if (bytes > kFrameBytesMax || wanted > kBufferBytes - buffered_bytes_) {
+    if (bytes > kFrameBytesMax || wanted > kBufferBytes - end_) {
         ++frames_lost_;
         return;
     }
@@ -92,46 +118,73 @@ void PcapWriter::add(std::span<const std::span<const std::uint8_t>> segments, In
     const auto captured = static_cast<std::uint32_t>(bytes);
     const FrameHeader header{static_cast<std::uint32_t>(time / kSecond), static_cast<std::uint32_t>(time % kSecond),
                              captured, captured};
-    std::uint8_t* at = buffer_.get() + buffered_bytes_;
+    std::uint8_t* at = buffer_.get() + end_;
     std::memcpy(at, &header, sizeof(header));
     at += sizeof(header);
     for (const auto& segment : segments) {
-        at = std::copy(segment.begin(), segment.end(), at);
+        // What has vanished since it was sealed is recorded as what stood in the buffer.
+        (void)UserMemory::run([segment, at]() noexcept { std::copy(segment.begin(), segment.end(), at); });
+        at += segment.size();
     }
-    buffered_bytes_ += wanted;
+    end_ += wanted;
     ++frames_taken_;
 }
 
 bool PcapWriter::flush() noexcept {
-    stuck_ = false;
-    while (buffered_bytes_ != 0 && !stuck_) {
-        const ssize_t result = write_some(file_, buffer_.get(), buffered_bytes_);
-        std::size_t written = result > 0 ? static_cast<std::size_t>(result) : 0;
-        stuck_ = written < buffered_bytes_;
-        if (stuck_) {  // the start of a frame is taken back, which pipes refuse: there its rest comes later
-            const std::size_t whole = whole_frames(written);
-            written = ::ftruncate(file_, static_cast<off_t>(file_bytes_ + whole)) == 0 ? whole : written;
-        }
-        file_bytes_ += written;
-        buffered_bytes_ -= written;
-        std::memmove(buffer_.get(), buffer_.get() + written, buffered_bytes_);
+    if (begin_ != end_) {
+        const std::lock_guard hold(file_->mutex);
+        stuck_ = !write_once();
     }
-    return buffered_bytes_ == 0;
+    return begin_ == end_;
 }
 
-// The bytes of the frames that end within the first `bytes` of the buffer, which begins with one.
-std::size_t PcapWriter::whole_frames(std::size_t bytes) const noexcept {
-    std::size_t whole = 0;
-    while (whole + sizeof(FrameHeader) <= bytes) {
-        FrameHeader header;
-        std::memcpy(&header, buffer_.get() + whole, sizeof(header));
-        const std::size_t next = whole + sizeof(header) + header.captured_bytes;
-        if (next > bytes) {
-            break;
-        }
-        whole = next;
+// Returns false if some stay behind. Needs the lock of the file.
+// mutants: port-pcap-write-once
+bool PcapWriter::write_once() noexcept {
+    if (file_->midway != nullptr && file_->midway != this) {
+        return false;
     }
-    return whole;
+    const ssize_t result = write_some(file_->fd, buffer_.get() + begin_, end_ - begin_);
+    std::size_t written = result > 0 ? static_cast<std::size_t>(result) : 0;
+    Cut cut = cut_at(written);
+    // The start of a frame is taken back, which pipes refuse: there its rest comes later.
+    if (cut.left != 0 && ::ftruncate(file_->fd, static_cast<off_t>(file_->bytes + cut.whole)) == 0) {
+        written = cut.whole;
+        cut.left = 0;
+    }
+    left_ = cut.left;
+    file_->midway = left_ != 0 ? this : nullptr;
+    file_->bytes += written;
+    begin_ += written;
+    const bool all = begin_ == end_;
+    begin_ = all ? 0 : begin_;
+    end_ = all ? 0 : end_;
+    return all;
+}
+
+// The buffer ends with a whole frame.
+PcapWriter::Cut PcapWriter::cut_at(std::size_t bytes) const noexcept {
+    std::size_t begin = 0;
+    std::size_t end = left_;
+    while (end < bytes) {
+        FrameHeader header;
+        std::memcpy(&header, buffer_.get() + begin_ + end, sizeof(header));
+        begin = end;
+        end += sizeof(header) + header.captured_bytes;
+    }
+    return {end == bytes ? bytes : begin, end - bytes};
+}
+
+void finish(std::span<const std::unique_ptr<PcapWriter>> writers) noexcept {
+    constexpr int kNaps = 1000;
+    for (int naps = 0; naps < kNaps; ++naps) {
+        const auto left =
+            std::count_if(writers.begin(), writers.end(), [](const auto& each) { return !each->flush(); });
+        if (left == 0) {
+            return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 }  // namespace cairn::port

@@ -12,19 +12,21 @@
 
 namespace cairn::port {
 
-// Belongs to one thread. add() copies frames into a buffer. The buffer goes to the file when it is full, at flush() and
-// at the end. Bytes that cannot be written (disk full, a pipe that no one reads) stay in the buffer for the next
-// flush(). Frames that then find no room are counted as lost; nothing waits.
-// The owner calls flush() about ten times a second, so that the file is tried again soon and lacks little. A file on a
-// disk always ends with a whole frame. A pipe whose reader is gone raises SIGPIPE, so a program that writes to pipes
+// Belongs to one thread; others have writers beside it. add() copies frames into a buffer. flush() writes them to the
+// file, and so does an add() that finds the buffer full. What was flushed is in the file however the program ends.
+// Bytes that cannot be written (disk full, a pipe that no one reads) stay in the buffer for the next flush(). Frames
+// that then find no room are counted as lost; nothing waits. A file on a disk always ends with a whole frame, unless
+// the program is killed while it writes. A pipe whose reader is gone raises SIGPIPE, so a program that writes to pipes
 // ignores that signal.
 class PcapWriter {
 public:
-    static constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
+    static constexpr std::size_t kBufferBytes = std::size_t{4} << 20U;
     static constexpr std::size_t kFrameBytesMax = std::size_t{128} * 1024;  // longer frames are counted as lost
 
     // Makes or empties the file. `epoch` is the calendar time (since 1970, UTC) at which `when` is zero.
     static Result<std::unique_ptr<PcapWriter>> open(const std::string& path, Duration epoch);
+    // Makes a writer of the same file, for another thread. Frames stand there in the order in which they are flushed.
+    [[nodiscard]] std::unique_ptr<PcapWriter> beside() const;
     PcapWriter(const PcapWriter&) = delete;
     PcapWriter& operator=(const PcapWriter&) = delete;
     ~PcapWriter();
@@ -41,17 +43,28 @@ public:
     [[nodiscard]] std::uint64_t frames_lost() const noexcept { return frames_lost_; }
 
 private:
-    PcapWriter(int file, Duration epoch, std::uint64_t file_bytes);
-    [[nodiscard]] std::size_t whole_frames(std::size_t bytes) const noexcept;
+    struct File;
+    struct Cut {
+        std::size_t whole;  // bytes of the frames that end in front of it
+        std::size_t left;   // bytes of a frame behind it
+    };
 
-    int file_;
+    PcapWriter(std::shared_ptr<File> file, Duration epoch);
+    [[nodiscard]] bool write_once() noexcept;
+    [[nodiscard]] Cut cut_at(std::size_t bytes) const noexcept;
+
+    std::shared_ptr<File> file_;
     Duration epoch_;
-    std::uint64_t file_bytes_;  // written so far
     std::unique_ptr<std::uint8_t[]> buffer_;
-    std::size_t buffered_bytes_ = 0;
-    bool stuck_ = false;  // the last write fell short: only flush() tries again, not every add()
+    std::size_t begin_ = 0;  // of what is buffered
+    std::size_t end_ = 0;
+    std::size_t left_ = 0;  // bytes at the beginning whose frame has begun in the file, which is a pipe
+    bool stuck_ = false;    // the last write fell short: only flush() tries again, not every add()
     std::uint64_t frames_taken_ = 0;
     std::uint64_t frames_lost_ = 0;
 };
+
+// Flushes all until nothing is left, for a second at most.
+void finish(std::span<const std::unique_ptr<PcapWriter>> writers) noexcept;
 
 }  // namespace cairn::port

@@ -63,6 +63,9 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
         counters_.count(UringCounter::Received, accepted);
     }
     queue_.wake_others();
+    if (capture_ != nullptr) [[unlikely]] {
+        capture_->flush();
+    }
     return accepted;
 }
 

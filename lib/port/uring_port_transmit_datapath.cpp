@@ -172,8 +172,12 @@ void UringPort::address(SendBatch& batch, SocketMessage& message) noexcept {
     }
 }
 
+// mutants: port-uring-exchange
 void UringPort::exchange(SocketMessage* receive) noexcept {
     if (sends_ != 0 || receive != nullptr) {
+        if (capture_ != nullptr) [[unlikely]] {
+            capture_->flush();
+        }
         io_->exchange(std::span(messages_).first(sends_), receive);
         finish_sends();
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
@@ -134,7 +135,7 @@ TEST(PcapWriter, AFullDiskCostsFramesAndTheFileStaysWhole) {
     const TemporaryPath file;
     auto writer = PcapWriter::open(file.path, {}).value();
     const Frame frame = frame_of(1000);
-    constexpr std::uint64_t kFrames = 1000;  // four times what the buffer holds
+    constexpr std::uint64_t kFrames = 4 * PcapWriter::kBufferBytes / 1000;
     std::uint64_t written = 0;
     {
         const FullDisk full(10'000);
@@ -171,8 +172,9 @@ TEST(PcapWriter, APipeThatNoOneReadsCostsFramesNotTimeAndGoesOnWhereItStopped) {
         }
     };
     auto writer = PcapWriter::open(pipe.path, {}).value();
-    for (int i = 0; i < 1000; ++i) {
-        writer->add(frame_of(1000), Instant{1});
+    const Frame frame = frame_of(1000);
+    for (std::size_t i = 0; i < 4 * PcapWriter::kBufferBytes / 1000; ++i) {
+        writer->add(frame, Instant{1});
     }
     EXPECT_GT(writer->frames_lost(), 0U);
     do {
@@ -184,7 +186,70 @@ TEST(PcapWriter, APipeThatNoOneReadsCostsFramesNotTimeAndGoesOnWhereItStopped) {
     const TemporaryPath copy("_copy");
     std::ofstream(copy.path, std::ios::binary)
         .write(reinterpret_cast<const char*>(read.data()), static_cast<std::streamsize>(read.size()));
-    EXPECT_EQ(test::read_pcap(copy.path), std::vector<Frame>(writer->frames_taken(), frame_of(1000)));
+    EXPECT_EQ(test::read_pcap(copy.path), std::vector<Frame>(writer->frames_taken(), frame));
+}
+
+TEST(PcapWriter, SeveralWriteOneFileInTheOrderInWhichTheyFlush) {
+    const TemporaryPath file;
+    auto first = PcapWriter::open(file.path, {}).value();
+    auto second = first->beside();
+    first->add(frame_of(1), Instant{1});
+    second->add(frame_of(2), Instant{1});
+    first->add(frame_of(3), Instant{1});
+    EXPECT_TRUE(second->flush());
+    EXPECT_TRUE(first->flush());
+    {
+        const FullDisk full(24 + 3 * 16 + 6 + 20);
+        second->add(frame_of(4), Instant{1});
+        second->add(frame_of(5), Instant{1});
+        first->add(frame_of(6), Instant{1});
+        EXPECT_FALSE(second->flush());
+        EXPECT_FALSE(first->flush());
+    }
+    EXPECT_TRUE(first->flush());
+    first.reset();
+    EXPECT_TRUE(second->flush());
+    EXPECT_EQ(test::read_pcap(file.path),
+              (std::vector<Frame>{frame_of(2), frame_of(1), frame_of(3), frame_of(4), frame_of(6), frame_of(5)}));
+}
+
+// The reader of a pipe takes what it wants: the end of a frame comes behind its beginning all the same.
+TEST(PcapWriter, FramesOfSeveralAreNotMixedInAPipe) {
+    const TemporaryPath pipe;
+    ASSERT_EQ(::mkfifo(pipe.path.c_str(), 0600), 0);
+    const int reader = ::open(pipe.path.c_str(), O_RDONLY | O_NONBLOCK);
+    std::vector<std::unique_ptr<PcapWriter>> writers;
+    writers.push_back(PcapWriter::open(pipe.path, {}).value());
+    writers.push_back(writers.front()->beside());
+    std::vector<Frame> wanted;
+    Frame read;
+    const auto take = [&read, reader](std::size_t most) {
+        Frame chunk(most);
+        const ssize_t got = ::read(reader, chunk.data(), chunk.size());
+        read.insert(read.end(), chunk.begin(), chunk.begin() + std::max<ssize_t>(got, 0));
+        return got > 0;
+    };
+    for (std::size_t i = 0; i < 200; ++i) {
+        writers[0]->add(frame_of(3000), Instant{1});
+        writers[1]->add(frame_of(3001), Instant{1});
+    }
+    bool all = false;
+    for (int turns = 0; turns < 1'000'000 && !all; ++turns) {
+        (void)take(5000);
+        const bool first = writers[0]->flush();
+        all = writers[1]->flush() && first;
+    }
+    EXPECT_TRUE(all);
+    while (take(65536)) {
+    }
+    ::close(reader);
+    const TemporaryPath copy("_copy");
+    std::ofstream(copy.path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(read.data()), static_cast<std::streamsize>(read.size()));
+    const std::vector<Frame> frames = test::read_pcap(copy.path);
+    EXPECT_EQ(read.size(), 24U + 200 * (16 + 3000) + 200 * (16 + 3001));
+    EXPECT_EQ(std::count(frames.begin(), frames.end(), frame_of(3000)), 200);
+    EXPECT_EQ(std::count(frames.begin(), frames.end(), frame_of(3001)), 200);
 }
 
 }  // namespace

@@ -294,12 +294,15 @@ TEST(UringPort, ACaptureHoldsFramesThatTheFrameJudgeAccepts) {
             packets[i].packet.len = 100;
         }
         ASSERT_EQ(port->transmit_burst(packets, {}), 5U);
+        port->wait({}, -1);
+        EXPECT_EQ(test::read_pcap(file).size(), 5U) << "what left";
         std::array<PacketRef, 8> got;
         std::size_t count = 0;
         for (int tries = 0; tries < 1000 && count < 5; ++tries) {
             count += port->receive_burst(std::span(got).subspan(count), {});
         }
         ASSERT_EQ(count, 5U);
+        EXPECT_EQ(test::read_pcap(file).size(), 10U) << "while the port goes on";
         port->release_burst(std::span(got).first(count));
     }
     const std::vector<test::Frame> frames = test::read_pcap(file);
