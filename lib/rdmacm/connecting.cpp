@@ -161,6 +161,21 @@ void unlisten_on(Device& device, Endpoint& endpoint) {
     return 0;
 }
 
+// Refuses what a peer asked for, or replied. Returns an errno value.
+[[nodiscard]] int refuse(Endpoint& endpoint, wire::RejectReason why, std::span<const std::uint8_t> private_data) {
+    if (endpoint.is_datagrams()) {
+        return answer_question(endpoint, wire::SidrStatus::Rejected, {{}, {}, private_data});
+    }
+    Exchange& exchange = *endpoint.device->exchange;
+    const std::optional<cm::CallRefusal> refusal =
+        exchange.manager().reject(*endpoint.connection, {why, {}, private_data}, exchange.now());
+    if (refusal) {
+        return errno_of(*refusal);
+    }
+    endpoint.state = State::Failed;
+    return 0;
+}
+
 [[nodiscard]] bool is_there(const Endpoint& endpoint) noexcept {
     return endpoint.connection.has_value() || endpoint.question.has_value();
 }
@@ -216,6 +231,8 @@ int connect(Endpoint& endpoint, const rdma_conn_param& wanted) {
     return 0;
 }
 
+// What cannot be accepted is refused, as a kernel does it: the peer need not wait.
+// mutants: rdmacm-accept
 int accept(Endpoint& endpoint, const rdma_conn_param& wanted) {
     const Held held(endpoint);
     if (judge_call(endpoint.state, Call::Accept) != Answer::Go || !is_there(endpoint)) {
@@ -224,9 +241,10 @@ int accept(Endpoint& endpoint, const rdma_conn_param& wanted) {
     const cm::DatagramService service{Qpn{wanted.qp_num}, Qkey{RDMA_UDP_QKEY}, private_data_of(wanted)};
     const int refused = endpoint.is_datagrams() ? answer_question(endpoint, wire::SidrStatus::Valid, service)
                                                 : accept_connection(endpoint, wanted);
-    if (refused == 0) {
-        endpoint.device->exchange->settle();
+    if (refused != 0) {
+        (void)refuse(endpoint, wire::RejectReason::Consumer, {});
     }
+    endpoint.device->exchange->settle();
     return refused;
 }
 
@@ -250,21 +268,10 @@ int reject(Endpoint& endpoint, std::span<const std::uint8_t> private_data, std::
     if (judge_call(endpoint.state, Call::Reject) != Answer::Go || !is_there(endpoint)) {
         return EINVAL;
     }
-    Exchange& exchange = *endpoint.device->exchange;
-    if (endpoint.is_datagrams()) {
-        const int refused = answer_question(endpoint, wire::SidrStatus::Rejected, {{}, {}, private_data});
-        exchange.settle();
-        return refused;
-    }
     const wire::RejectReason why = reason == 0 ? wire::RejectReason::Consumer : static_cast<wire::RejectReason>(reason);
-    const std::optional<cm::CallRefusal> refusal =
-        exchange.manager().reject(*endpoint.connection, {why, {}, private_data}, exchange.now());
-    if (refusal) {
-        return errno_of(*refusal);
-    }
-    endpoint.state = State::Failed;
-    exchange.settle();
-    return 0;
+    const int refused = refuse(endpoint, why, private_data);
+    endpoint.device->exchange->settle();
+    return refused;
 }
 
 int disconnect(Endpoint& endpoint) {

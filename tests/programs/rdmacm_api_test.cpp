@@ -135,6 +135,26 @@ TEST_F(RdmacmApiTest, AListenerOfAllAddressesIsReachedByEach) {
         const IdPtr client = resolved(to, port_of(server));
         make_qp(client.get());
         ASSERT_EQ(rdma_connect(client.get(), nullptr), 0);
+// As a kernel does it. Whoever asked need not wait for an answer that does not come.
+TEST_F(RdmacmApiTest, WhatCannotBeAcceptedIsRejected) {
+    rdma_conn_param wanted{};
+    const std::string data(0xff, 'x');
+    wanted.private_data = data.data();
+    for (const rdma_port_space space : {RDMA_PS_TCP, RDMA_PS_UDP}) {
+        const IdPtr server = listener(kRight, space);
+        const IdPtr client = resolved(kRight, port_of(server), space);
+        wanted.private_data_len = 1;
+        ASSERT_EQ(rdma_connect(client.get(), &wanted), 0);
+        const IdPtr asked = request(server);
+        const bool connects = space == RDMA_PS_TCP;
+        wanted.private_data_len = connects ? 197 : 137;
+        EXPECT_FAILS(rdma_accept(asked.get(), &wanted), EINVAL);
+        expect(connects ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE, connects ? 28 : 2);
+        wanted.private_data_len = 1;
+        EXPECT_FAILS(rdma_accept(asked.get(), &wanted), EINVAL);
+    }
+}
+
         const IdPtr asked = request(server);
         EXPECT_EQ(inet_ntoa(asked->route.addr.src_sin.sin_addr), to);
         EXPECT_NE(asked->verbs, nullptr);
