@@ -45,6 +45,7 @@ void write_rtr(const Endpoint& endpoint, ibv_qp_attr& out, int& mask) noexcept {
     }
 }
 
+// mutants: rdmacm-write-rts
 void write_rts(const Endpoint& endpoint, ibv_qp_attr& out, int& mask) noexcept {
     mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (endpoint.is_datagrams()) {
@@ -54,7 +55,7 @@ void write_rts(const Endpoint& endpoint, ibv_qp_attr& out, int& mask) noexcept {
     out.sq_psn = peer.send_psn.value();
     if (endpoint.type == IBV_QPT_RC || endpoint.type == IBV_QPT_XRC_SEND || endpoint.type == IBV_QPT_XRC_RECV) {
         mask |= IBV_QP_TIMEOUT;
-        out.timeout = endpoint.options.ack_timeout.value_or(peer.ack_timeout.value);
+        out.timeout = endpoint.options.ack_timeout.value_or(std::max(peer.ack_timeout.value, kThereAndBack));
     }
     if (endpoint.type == IBV_QPT_RC || endpoint.type == IBV_QPT_XRC_SEND) {
         mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;

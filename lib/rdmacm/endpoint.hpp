@@ -26,6 +26,11 @@ struct Options {
     std::optional<std::uint8_t> ack_timeout{};
 };
 
+// How long an acknowledgement may take, as a code: 2.1 s, and 17 s with all repetitions. It is a kernel's, for which
+// packets live for 1 s on Ethernet. An adapter goes on acknowledging while its program is stopped, or has no CPU; here
+// the program has to.
+constexpr std::uint8_t kThereAndBack = 19;
+
 // A multicast group that an endpoint joined.
 struct Group {
     Endpoint* endpoint = nullptr;

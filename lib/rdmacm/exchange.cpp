@@ -90,6 +90,7 @@ Result<std::unique_ptr<Exchange>> Exchange::open(Device& device) {
     broker::Voice* const voice = device.adapter().voice();
     connections::HomeConfig config;
     config.has_queue_pair_1 = voice != nullptr;  // the broker leads what comes for us here
+    config.cm.ack_delay = wire::CmTimeout{kThereAndBack};
     Result<std::unique_ptr<connections::Home>> home =
         connections::Home::create(connections::Agent::create(), device.adapter().worker(), config);
     if (!home.ok()) {

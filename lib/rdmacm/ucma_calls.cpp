@@ -19,13 +19,8 @@ template <class Work>
     return id == nullptr ? EINVAL : work(*id);
 }
 
-// It waits for acknowledgements as under a kernel, for which packets live for 1 s on Ethernet (code 18), and for 17 s
-// with all repetitions: many programs of rsockets, such as rstream, notice no connection that breaks.
-// mutants: ucma-create-id
 [[nodiscard]] int call(Of file, const CreateId& wanted) {
-    constexpr std::uint8_t kThereAndBack = 19;  // the code of a time: 2.1 s
     OwnedEndpoint endpoint(new Endpoint(wanted.space, wanted.type, file->channel));
-    endpoint->options.ack_timeout = kThereAndBack;
     const abi::rdma_ucm_create_id_resp made{
         table().add(std::make_shared<KernelId>(file, wanted.uid, std::move(endpoint)))};
     answer(wanted.reply, made);

@@ -454,6 +454,48 @@ class Connecting(DropIn):
     @unittest.skipUnless(FULL, 'not in a short run')
     def test_libfabric(self):
         """A server finds itself by the host's name, and that leads to 127.0.0.1 here."""
+    def test_one_listener_behind_another_at_a_shared_address(self):
+        """perftest ends its first listener and makes the next one at the same port, while its client connects."""
+        for number in range(50 if FULL else 2):
+            for transport in ('UD', 'RC'):
+                with self.subTest(transport=transport, number=number):
+                    command = f'ib_send_bw -R -F -p {{p}} -n 100 -c {transport}'
+                    self.connect('ib_send_bw', command, command + ' {s}', at=SHARED, to=SHARED)
+
+    def test_a_server_that_is_stopped_for_a_while_is_waited_for(self):
+        """As an adapter goes on acknowledging for a program that a debugger has stopped."""
+        self.needs('rping')
+        port = free_port()
+        with Ended(f'rping -s -a {SERVER} -p {port}'.split(), SERVER) as server:
+            self.awaits(SERVER, server)
+            with Ended(f'rping -c -a {SERVER} -p {port} -C 100000000'.split(), CLIENT) as client:
+                for pause in (5, 3) if FULL else (3,):
+                    time.sleep(0.5)
+                    self.assertEqual((server.poll(), client.poll()), (None, None))
+                    server.send_signal(signal.SIGSTOP)
+                    time.sleep(pause)
+                    server.send_signal(signal.SIGCONT)
+                time.sleep(1)
+                self.assertEqual((server.poll(), client.poll()), (None, None))
+
+    def test_an_address_without_a_device_is_told_once(self):
+        self.needs('rping')
+        nowhere = '10.9.8.7'  # of no interface
+        for side, address, wanted in (
+                ('-s', UNUSED, f'no device has the address {UNUSED}; '
+                               f'CAIRN_DEVICES=cairn0={SERVER},cairn1={UNUSED} gives it one'),
+                ('-s', nowhere, ''),
+                ('-c', nowhere, f'no interface has the address {nowhere}; give an address of this machine'),
+                ('-c', SERVER, f'no device has the address 127.0.0.1; '
+                               f'CAIRN_DEVICES=cairn0={nowhere},cairn1=127.0.0.1 gives it one')):
+            with self.subTest(side=side, address=address):
+                devices = f'cairn0={SERVER if side == "-s" else nowhere}'
+                bound = ('-I', nowhere) if side == '-c' and address == nowhere else ()
+                code, out, err = run('rping', side, '-a', address, *bound, '-C', '1', devices=devices)
+                self.assertNotEqual(code, 0, out)
+                self.assertEqual(err.count('(cairn): '), 1 if wanted else 0, err)
+                self.assertIn(wanted, err)
+
         for kind in ('msg', 'rdm'):
             with self.subTest(kind=kind):
                 options = f'-p {"verbs" if kind == "msg" else "verbs;ofi_rxm"} -e {kind} -d cairn0 -I 10'
