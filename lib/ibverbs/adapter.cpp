@@ -70,7 +70,11 @@ Result<std::unique_ptr<port::Port>> open_port(const AdapterConfig& config, const
 
 }  // namespace
 
+// mutants: ibverbs-adapter-open
 Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
+    if (const Status there = port::check_address(config.local); !there.ok()) {
+        return there.error();
+    }
     broker::MembershipConfig of_membership;
     of_membership.place.local = config.local;
     of_membership.program = broker::find_program();

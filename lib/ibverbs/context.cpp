@@ -10,6 +10,7 @@
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/qp.hpp"
+#include "lib/ibverbs/told_once.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 
 namespace cairn::ibverbs {
@@ -57,7 +58,7 @@ void set_operations(Context& context) noexcept {
 
 // Programs say errno only, if anything.
 void explain(const Error& refused) noexcept {
-    std::fprintf(stderr, "libibverbs (cairn): %s\n", refused.text().c_str());
+    tell_once("libibverbs (cairn): " + refused.text());
 }
 
 // `cmd_fd` is a descriptor of the file, and the context's from now on. Returns nullptr, with errno, if no descriptor is

@@ -68,6 +68,20 @@ std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresse
     return devices;
 }
 
+// mutants: ibverbs-text-with
+std::string text_with(const std::vector<DeviceConfig>& devices, const net::IpAddress& address) {
+    std::string text;
+    std::string name = "cairn0";
+    for (const DeviceConfig& each : devices) {
+        text += fmt::format("{}={},", each.name, each.address.text());
+    }
+    const auto is_taken = [&](const DeviceConfig& each) { return each.name == name; };
+    for (std::size_t number = devices.size(); std::any_of(devices.begin(), devices.end(), is_taken); ++number) {
+        name = fmt::format("cairn{}", number);
+    }
+    return fmt::format("CAIRN_DEVICES={}{}={}", text, name, address.text());
+}
+
 namespace {
 
 // Returns an empty word if the variable is not set.

@@ -23,6 +23,9 @@ struct DeviceConfig {
 // interfaces that are up; 127.0.0.1 if there is none.
 [[nodiscard]] std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresses);
 
+// Returns a CAIRN_DEVICES that has these devices, and one of the address behind them.
+[[nodiscard]] std::string text_with(const std::vector<DeviceConfig>& devices, const net::IpAddress& address);
+
 // What the variables of the environment say, for all devices alike but for the first. A set-uid program, which has
 // other rights than who starts it, believes none of them.
 struct Environment {

@@ -23,6 +23,7 @@ namespace cairn::port {
 
 namespace {
 
+constexpr const char* kRemedyOfAddress = "give an address of this machine (ip addr lists them)";
 constexpr timespec kBindPause{0, 10'000'000};
 
 using Interfaces = std::unique_ptr<ifaddrs, decltype(&freeifaddrs)>;
@@ -76,7 +77,7 @@ Error explain_bind(const UdpSocketConfig& config, int reason) {
                     "another process has it (ss -lunp names it; the rdma_rxe module takes it too): stop that, or "
                     "use another address, such as 127.0.0.2"};
         case EADDRNOTAVAIL:
-            return {what, "give an address of this machine (ip addr lists them)"};
+            return {what, kRemedyOfAddress};
         default:
             return {what, "check the address and the permissions of this user"};
     }
@@ -112,6 +113,21 @@ net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& por
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     port = address.ss_family == AF_INET ? ntohs(v4.sin_port) : std::uint16_t{0};
     return net::IpAddress::from_v4(address.ss_family == AF_INET ? ntohl(v4.sin_addr.s_addr) : 0);
+}
+
+// All else that goes wrong is told by who opens a socket for good.
+Status check_address(const net::IpAddress& address) {
+    sockaddr_storage to{};
+    const socklen_t length = to_sockaddr(address, 0, to);
+    const int probe = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int refused = probe < 0 || bind(probe, reinterpret_cast<const sockaddr*>(&to), length) == 0 ? 0 : errno;
+    if (probe >= 0) {
+        close(probe);
+    }
+    if (refused == EADDRNOTAVAIL) {
+        return Error{fmt::format("no interface has the address {}", address.text()), kRemedyOfAddress};
+    }
+    return Nothing{};
 }
 
 std::optional<unsigned> interface_index(const net::IpAddress& address) {

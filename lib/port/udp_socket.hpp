@@ -71,6 +71,8 @@ private:
     std::int64_t receive_timeout_ms_ = 0;  // 0: not set yet
 };
 
+// Says whether sockets can be bound to the address. Errors: this machine does not have it.
+[[nodiscard]] Status check_address(const net::IpAddress& address);
 // Writes `address` and `port` to `out` as the socket interface wants them. Returns the length of the written part.
 [[nodiscard]] socklen_t to_sockaddr(const net::IpAddress& address, std::uint16_t port, sockaddr_storage& out) noexcept;
 // Does the reverse. Returns 0.0.0.0 for anything that is no IP address.

@@ -26,7 +26,11 @@ namespace {
         addresses.push_back(each->config.address);
     }
     const std::optional<std::size_t> chosen = choose_source(addresses, *source, remote.address);
-    device = chosen ? open_device(*all[*chosen]) : nullptr;
+    if (chosen) {
+        device = open_device(*all[*chosen]);
+    } else {
+        explain_address(*source);
+    }
     return 0;
 }
 
@@ -160,11 +164,14 @@ int take_address(Endpoint& endpoint, const End& local, Purpose purpose) {
     Device* device = nullptr;
     if (!local.address.is_unspecified()) {
         if (const int refused = check_local(local); refused != 0) {
+            explain_address(local.address);
             return refused;
         }
         device = device_at(local.address);
         if (device == nullptr) {
-            return errno;
+            const int refused = errno;
+            explain_address(local.address);
+            return refused;
         }
     }
     PortClaim claim{endpoint.space, local.address, local.port, endpoint.options.shares_port};

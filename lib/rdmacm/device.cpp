@@ -15,6 +15,8 @@
 #include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/objects.hpp"
 #include "lib/ibverbs/of_process.hpp"
+#include "lib/ibverbs/told_once.hpp"
+#include "lib/port/udp_socket.hpp"
 #include "lib/rdmacm/exchange.hpp"
 
 namespace cairn::rdmacm {
@@ -118,6 +120,20 @@ Device* device_at(const net::IpAddress& address) {
     }
     errno = ENODEV;
     return nullptr;
+}
+
+// mutants: rdmacm-explain-address
+void explain_address(const net::IpAddress& address) {
+    const std::vector<ibverbs::DeviceConfig>& devices = ibverbs::environment_of_process().devices;
+    const bool has_device =
+        std::any_of(devices.begin(), devices.end(), [&address](const auto& each) { return each.address == address; });
+    const Status there = port::check_address(address);
+    if (has_device && !there.ok()) {
+        ibverbs::tell_once("librdmacm (cairn): " + there.error().text());
+    } else if (!has_device && there.ok()) {
+        ibverbs::tell_once("librdmacm (cairn): no device has the address " + address.text() + "; " +
+                           ibverbs::text_with(devices, address) + " gives it one");
+    }
 }
 
 std::vector<Device*> open_all() {

@@ -33,6 +33,10 @@ struct Device {
 [[nodiscard]] Device* open_device(const ibverbs::Device& of);
 // Returns the device that has the address; nullptr, with errno, if none has.
 [[nodiscard]] Device* device_at(const net::IpAddress& address);
+// Says once why rdma_cm does not work at an address of this machine that has no device, or of a device whose address
+// this machine does not have: the program only says that it does not. A device that could not be opened has been
+// explained.
+void explain_address(const net::IpAddress& address);
 // Opens all devices that can be opened. Returns those; with errno if there is none.
 [[nodiscard]] std::vector<Device*> open_all();
 // Returns the devices that are open.

@@ -30,8 +30,15 @@ TEST_F(RdmacmApiTest, AddressesThatNoDeviceHasAreRefused) {
     Address no_device(kNoDevice, 0);
     sockaddr of_no_family{};
     EXPECT_FAILS(rdma_bind_addr(id.get(), nobody.get()), EADDRNOTAVAIL);
+    testing::internal::CaptureStderr();
     EXPECT_FAILS(rdma_bind_addr(id.get(), no_device.get()), ENODEV);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it is no matter of devices";
+    testing::internal::CaptureStderr();
     EXPECT_FAILS(rdma_bind_addr(id.get(), &of_no_family), EINVAL);
+    EXPECT_FAILS(rdma_bind_addr(id.get(), no_device.get()), ENODEV);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "librdmacm (cairn): no device has the address " + kNoDevice +
+                                                          "; CAIRN_DEVICES=" + getenv("CAIRN_DEVICES") +
+                                                          ",cairn0=" + kNoDevice + " gives it one\n");
     EXPECT_EQ(id->verbs, nullptr);
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "lib/ibverbs/device_config.hpp"
+#include "lib/ibverbs/told_once.hpp"
 
 namespace cairn::ibverbs {
 namespace {
@@ -39,6 +40,26 @@ TEST(DeviceConfigTest, AWrongEntryIsNamed) {
     }
     EXPECT_FALSE(parse_devices(",").ok());
     EXPECT_TRUE(parse_devices(std::string(31, 'x') + "=10.0.0.1").ok());
+}
+
+TEST(DeviceConfigTest, AnAddressThatIsWantedIsAddedUnderAFreeName) {
+    const net::IpAddress wanted = net::IpAddress::from_v4(0x7f000009);
+    EXPECT_EQ(text_with({}, wanted), "CAIRN_DEVICES=cairn0=127.0.0.9");
+    EXPECT_EQ(text_with(parse_devices("left=10.0.0.1").value(), wanted),
+              "CAIRN_DEVICES=left=10.0.0.1,cairn0=127.0.0.9");
+    const std::string three = "cairn0=10.0.0.1,cairn3=10.0.0.2,cairn1=2001:db8::1";
+    EXPECT_EQ(text_with(parse_devices(three).value(), wanted), "CAIRN_DEVICES=" + three + ",cairn4=127.0.0.9");
+}
+
+TEST(DeviceConfigTest, ALineIsToldOnce) {
+    testing::internal::CaptureStderr();
+    for (std::size_t i = 0; i < 2 * kMostLines; ++i) {
+        tell_once("this is told");
+        tell_once("as is number " + std::to_string(i));
+    }
+    const std::string told = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(told.substr(0, 41), "this is told\nas is number 0\nas is number 1");
+    EXPECT_EQ(static_cast<std::size_t>(std::count(told.begin(), told.end(), '\n')), kMostLines);
 }
 
 constexpr int kGainsNothing = 77;  // the file system has no set-uid programs, perhaps
