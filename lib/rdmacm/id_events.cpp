@@ -100,10 +100,9 @@ static_assert(kNames.size() == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
     return true;
 }
 
-// Returns an errno value; 0 with nullptr: there is none for the program yet.
-[[nodiscard]] int take_prepared(Channel& channel, rdma_cm_event** out) {
+// Returns an errno value; 0 without an event: there is none for the program yet.
+[[nodiscard]] int take_prepared(Channel& channel, rdma_cm_event*& out) {
     const NoCancellation whole;
-    *out = nullptr;
     std::unique_ptr<Event> event = take(channel);
     if (event == nullptr) {
         return 0;
@@ -112,9 +111,29 @@ static_assert(kNames.size() == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
         acknowledge(std::move(event));
         return 0;
     }
-    *out = event.release();
+    out = event.release();
     return 0;
 }
+
+void leave(Channel& channel) noexcept {
+    if (channel.users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        channel.count.close();
+        delete &channel;
+    }
+}
+
+class Use {
+public:
+    explicit Use(Channel& channel) noexcept : channel_(channel) {
+        channel_.users.fetch_add(1, std::memory_order_relaxed);
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() { leave(channel_); }
+
+private:
+    Channel& channel_;
+};
 
 }  // namespace
 
@@ -158,26 +177,31 @@ rdma_event_channel* cairn_rdma_create_event_channel(void) {
 }
 
 void cairn_rdma_destroy_event_channel(rdma_event_channel* channel) {
-    Channel& ended = Channel::of(channel);
-    ended.count.close();
-    delete &ended;
+    leave(Channel::of(channel));
 }
 
 // A cancellation point while it waits; nothing is held then. An event may have been taken back behind the descriptor's
-// count, by the end of its id: then there is none, and it waits again.
+// count, by the end of its id: then there is none, and it waits again. A program may cancel the thread and end all that
+// it waits for without joining it, so that a thread which is to end looks at nothing of the program's any more.
+// mutants: rdmacm-get-cm-event
 int cairn_rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
     if (event == nullptr) {
         return result_of(EINVAL);
     }
-    do {
-        if (!Channel::of(channel).count.wait()) {
+    pthread_testcancel();
+    Channel& of = Channel::of(channel);
+    const Use use(of);
+    rdma_cm_event* taken = nullptr;
+    while (taken == nullptr) {
+        if (!of.count.wait()) {
             return -1;
         }
-        const int refused = guarded([&] { return take_prepared(Channel::of(channel), event); });
+        const int refused = guarded([&] { return take_prepared(of, taken); });
         if (refused != 0) {
             return refused;
         }
-    } while (*event == nullptr);
+    }
+    *event = taken;
     return 0;
 }
 
