@@ -26,7 +26,7 @@ constexpr const char* kHelp =
     "\n"
     "Lends the sockets of a UDP address to the programs of this user. libibverbs.so.1 starts it when it opens the "
     "first\n"
-    "device of the address. It ends two seconds after its last program.\n"
+    "device of the address. It ends two seconds after its last program, or once another user wants the address then.\n"
     "\n"
     "  --udp-port=N   the port of the address (4791)\n"
     "  --listener=FD  a socket that listens at the address's meeting place already\n"

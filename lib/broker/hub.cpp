@@ -55,10 +55,10 @@ void Hub::on_timeout(Instant now) {
     idle_since_ = programs_.idle() ? idle_since_ : now;
 }
 
-// mutants: broker-hub-is-idle
-bool Hub::is_idle() const noexcept {
-    return programs_.idle() && std::all_of(clients_.begin(), clients_.end(),
-                                           [](const auto& each) { return each.second.state == Client::State::Silent; });
+// mutants: broker-hub-is-unused
+bool Hub::is_unused() const noexcept {
+    return std::all_of(clients_.begin(), clients_.end(),
+                       [](const auto& each) { return each.second.state == Client::State::Silent; });
 }
 
 // mutants: broker-hub-next-deadline

@@ -44,6 +44,8 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept;
     // No program needs the broker any more. Who only looks does not count, nor who has said nothing.
     [[nodiscard]] bool is_over(Instant now) const noexcept { return is_idle() && now - idle_since_ >= config_.idle; }
+    // No program has the address, or wants it: another user may. Peers of programs that died are told once by then.
+    [[nodiscard]] bool is_unused() const noexcept;
     [[nodiscard]] std::size_t clients() const noexcept { return clients_.size(); }
     [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
     [[nodiscard]] const Programs& programs() const noexcept { return programs_; }
@@ -86,7 +88,7 @@ private:
         }
         end_garbage(id, now);
     }
-    [[nodiscard]] bool is_idle() const noexcept;
+    [[nodiscard]] bool is_idle() const noexcept { return programs_.idle() && is_unused(); }
     void lend(ClientId id, Client& client, Instant now);
     [[nodiscard]] Lending try_lend(ClientId id, Client& client, Instant now);
     [[nodiscard]] Lending take_slot(Slot& slot, Instant now);

@@ -1,6 +1,7 @@
 #include "lib/broker/meeting.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ namespace {
 constexpr Duration kPause = milliseconds(2);
 constexpr Duration kPauseBehindStart = milliseconds(50);
 constexpr Duration kPauseBehindWelcome = milliseconds(50);  // in vain, which costs the address a slot for a while
+constexpr Duration kStrangersPatience = seconds(2);
 constexpr int kStarts = 3;
 constexpr int kStartsToComeBack = 1;  // who comes back in vain looks again later
 
@@ -125,6 +127,15 @@ Outcome hear_answer(OwnedFd connection) {
     return receive_sockets({std::move(connection), lent->slot, {}}, lent->sockets);
 }
 
+// A broker of another user that nobody needs ends, and so frees the address. Whatever else it says, it stays.
+// mutants: broker-meeting-hear-stranger
+Outcome hear_stranger(OwnedFd connection) {
+    Packet packet;
+    const bool answers = await(connection.get(), POLLIN, read_monotonic() + kStrangersPatience);
+    const bool ended = answers && receive_packet(connection.get(), packet, false) == Received::End;
+    return ended ? std::nullopt : Outcome(Refusal::AnotherUser);
+}
+
 using Ask = std::function<bool(int connection)>;
 
 Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts) {
@@ -140,7 +151,7 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts)
         return failed ? Outcome(*failed) : std::nullopt;
     }
     if (!is_user(peer_of(connection.get()).uid, geteuid())) {
-        return Refusal::AnotherUser;
+        return hear_stranger(std::move(connection));
     }
     return ask(connection.get()) ? hear_answer(std::move(connection)) : std::nullopt;
 }

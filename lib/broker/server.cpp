@@ -73,7 +73,7 @@ bool Server::watch(int fd, std::uint64_t what) noexcept {
 // mutants: broker-server-run
 void Server::run(const std::function<bool()>& ends) {
     std::array<epoll_event, 64> events;
-    while (!ends()) {
+    while (!ends() && !newcomer_.is_open()) {
         const Instant now = read_monotonic();
         if (hub_.next_deadline() <= now) {
             hub_.on_timeout(now);
@@ -121,8 +121,7 @@ void Server::serve_listener() {
             return;
         }
         if (!is_user(peer_of(socket.get()).uid, user_)) {
-            hub_.counters().count(Counter::AnotherUser);
-            (void)send_message(socket.get(), Refused{Refusal::AnotherUser}, {}, false);
+            turn_away(std::move(socket));
             continue;
         }
         const ClientId id{++last_id_};
@@ -134,6 +133,17 @@ void Server::serve_listener() {
         }
         close_ended();
     }
+}
+
+// Who finds nobody here is told by the end of this broker.
+// mutants: broker-server-turn-away
+void Server::turn_away(OwnedFd stranger) {
+    if (hub_.is_unused()) {
+        newcomer_ = std::move(stranger);
+        return;
+    }
+    hub_.counters().count(Counter::AnotherUser);
+    (void)send_message(stranger.get(), Refused{Refusal::AnotherUser}, {}, false);
 }
 
 // Who waits there would be seen again and again.

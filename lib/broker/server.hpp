@@ -23,8 +23,8 @@ public:
                                                 std::uint32_t user);
     ~Server() override;
 
-    // Serves until nobody has needed it for a while, or `ends` says so, which is asked at each wakeup and once a
-    // second.
+    // Serves until nobody has needed it for a while, or nobody does and another user wants the address, or `ends` says
+    // so, which is asked at each wakeup and once a second.
     void run(const std::function<bool()>& ends);
     [[nodiscard]] const Hub& hub() const noexcept { return hub_; }
 
@@ -42,6 +42,7 @@ private:
     [[nodiscard]] bool watch(int fd, std::uint64_t what) noexcept;
     void serve(std::uint64_t what);
     void serve_listener();
+    void turn_away(OwnedFd stranger);
     void rest_listener(Instant until) noexcept;
     void wake_listener(Instant now) noexcept;
     void serve_own_socket();
@@ -62,6 +63,7 @@ private:
     void send_mad(const Will& will) override;
 
     const Place place_;
+    OwnedFd newcomer_;  // of another user, who has the address next: closes last
     OwnedFd listener_;  // closes after the sockets: who follows finds the port free
     KernelGroup group_;
     OwnedFd epoll_;

@@ -32,13 +32,39 @@ TEST_F(ServerLimitsTest, AnAddressWithAllSlotsLentSaysSo) {
     EXPECT_NE(joined.error().text().find("programs use UDP " + place.text() + " already"), std::string::npos);
 }
 
-TEST_F(ServerLimitsTest, ProgramsOfAnotherUserAreTurnedAway) {
-    const RunningBroker broker(place, {}, geteuid() + 1);
-    auto joined = Membership::join(config());
+TEST_F(ServerLimitsTest, ProgramsOfAnotherUserAreTurnedAwayWhileTheAddressIsUsed) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs another user";
+    }
+    const RunningBroker broker(place);
+    auto used = join();
+    const auto as_another = [this] {
+        EXPECT_EQ(seteuid(65534), 0);
+        auto joined = Membership::join(config());
+        EXPECT_EQ(seteuid(0), 0);
+        return joined;
+    };
+    auto joined = as_another();
     ASSERT_FALSE(joined.ok());
     const std::string text = joined.error().text();
-    EXPECT_NE(text.find("UDP " + place.text() + " belongs to programs of "), std::string::npos) << text;
+    EXPECT_NE(text.find("UDP " + place.text() + " belongs to programs of root (uid 0)"), std::string::npos) << text;
     EXPECT_NE(text.find("their broker is process " + std::to_string(getpid())), std::string::npos) << text;
+    EXPECT_GE(broker.count(Counter::AnotherUser), 1U);
+    used.reset();
+    joined = as_another();
+    ASSERT_TRUE(joined.ok()) << joined.error().text();
+    EXPECT_EQ(joined.value().why_alone, "there is no broker, and none is to be started");
+}
+
+// Nobody waits for the broker's own time, which is long here.
+TEST_F(ServerLimitsTest, AnAddressThatNobodyUsesIsFreeForAnotherUser) {
+    HubConfig config_of_hub;
+    config_of_hub.idle = seconds(1000);
+    const RunningBroker broker(place, config_of_hub, geteuid() + 1);
+    const auto joined = Membership::join(config());
+    ASSERT_TRUE(joined.ok()) << joined.error().text();
+    EXPECT_EQ(joined.value().why_alone, "there is no broker, and none is to be started");
+    EXPECT_TRUE(broker.is_over());
 }
 
 TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
