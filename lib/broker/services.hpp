@@ -23,8 +23,9 @@ public:
     [[nodiscard]] std::optional<bool> shares(Slot program, wire::ServiceId service) const;
     // Returns who has the service, of several the first.
     [[nodiscard]] std::optional<Slot> holder(wire::ServiceId service) const;
-    // Returns who gets the service's requests: the holder, else who gave the port back last, in either port space, if no
-    // other program has claimed it since. That one may listen there again in a moment, and holds or refuses them.
+    // Returns who gets the service's requests: the holder, else who gave the port back last, in either port space,
+    // unless another program has claimed it since. That one may listen there again in a moment: it holds or refuses
+    // them.
     [[nodiscard]] std::optional<Slot> receiver(wire::ServiceId service) const;
 
 private:
