@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "tests/unit/rc/rc_trace.hpp"
+#include "tests/unit/rc/rc_capture.hpp"
 
 namespace cairn::roce::rc {
 namespace {
@@ -43,6 +43,10 @@ public:
             Datagram wanted = recorded.datagram;
             wanted.resize(wanted.size() - wire::kIcrcBytes);
             made->resize(made->size() - wire::kIcrcBytes);
+            if (!test::traces_are_golden()) {
+                leave_to_sender(wanted);
+                leave_to_sender(*made);
+            }
             ASSERT_EQ(*made, wanted);
         }
         EXPECT_FALSE(host_.poll(now).has_value());
@@ -51,6 +55,14 @@ public:
     [[nodiscard]] std::size_t posted() const { return posted_; }
 
 private:
+    // When to ask for an ACK, and congestion marks, are the sender's affair.
+    static void leave_to_sender(Datagram& datagram) {
+        constexpr std::size_t kMarksAt = 4;
+        constexpr std::size_t kAckRequestAt = 8;
+        datagram[kMarksAt] = 0;
+        datagram[kAckRequestAt] &= 0x7f;
+    }
+
     // Each packet not seen before is part of a work request, posted with its last.
     void learn(const wire::Packet& packet) {
         if (posted_ + pending_.size() > 0 && packet.bth().psn.since(next_) < 0) {
@@ -132,7 +144,7 @@ CompletionStatus recorded_status(const std::string& name) {
 TEST(RcGolden, EveryRecordedRequestIsMadeByteForByte) {
     std::size_t requests = 0;
     for (const wire::Service service : {wire::Service::Rc, wire::Service::Uc}) {
-        for (const Conversation& conversation : conversations(service)) {
+        for (const Conversation& conversation : replayed(service)) {
             SCOPED_TRACE(conversation.name);
             RequesterReplay replay(conversation);
             replay.run();
@@ -151,7 +163,7 @@ TEST(RcGolden, EveryRecordedRequestIsMadeByteForByte) {
 // What a READ or atomic brought is where the work request said.
 TEST(RcGolden, RecordedDataArriveInTheRequestersMemory) {
     std::size_t with_data = 0;
-    for (const Conversation& conversation : conversations()) {
+    for (const Conversation& conversation : replayed()) {
         SCOPED_TRACE(conversation.name);
         std::vector<std::uint8_t> wanted;
         bool only_data = true;
@@ -176,7 +188,7 @@ TEST(RcGolden, RecordedDataArriveInTheRequestersMemory) {
         EXPECT_EQ(std::vector<std::uint8_t>(at, at + wanted.size()), wanted);
         ++with_data;
     }
-    EXPECT_GE(with_data, 8U);
+    EXPECT_TRUE(with_data >= 8 || !test::traces_are_golden()) << with_data;
 }
 
 }  // namespace

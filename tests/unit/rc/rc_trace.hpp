@@ -119,7 +119,7 @@ inline QpAttributes recorded_attributes(const Conversation& conversation) {
     values.send_psn = bth.psn;
     values.min_rnr_timer = wire::RnrTimer{26};
     values.ack_timeout = 17;
-    values.migrated = false;
+    values.migrated = bth.migration;  // rxe: 0
     values.access = starts_with(conversation.name, "rc_nak_noaccess") ? Rights{} : kAllRemote;
     return values;
 }

@@ -1,7 +1,7 @@
 // Unreliable connections: what goes out and when it completes, what a gap costs, SQE; and the recorded ones.
 #include <gtest/gtest.h>
 
-#include "tests/unit/rc/rc_trace.hpp"
+#include "tests/unit/rc/rc_capture.hpp"
 
 namespace cairn::roce::rc {
 namespace {
@@ -253,7 +253,7 @@ TEST_F(UcQueuePair, PacketsOfAReliableConnectionAreDropped) {
 
 // The recorded messages of two Linux Soft-RoCE hosts arrive whole.
 TEST(UcGolden, EveryRecordedMessageIsTaken) {
-    for (const Conversation& conversation : conversations(wire::Service::Uc)) {
+    for (const Conversation& conversation : replayed(wire::Service::Uc)) {
         SCOPED_TRACE(conversation.name);
         RcHost host(unreliable());
         std::uint64_t address = RcHost::kBase;
