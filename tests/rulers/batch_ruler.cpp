@@ -1,11 +1,17 @@
-// What a small call costs both sides without a device: two workers with a copyrpc endpoint each, joined in memory.
+// What a small call over connections costs both sides without a device: two workers with an endpoint each, joined in
+// memory.
 //
-//     batch_ruler CALLS [WINDOW]     makes so many calls, WINDOW of them at a time (32), over one session
+//     batch_ruler copyrpc|scalerpc CALLS [WINDOW [SESSIONS]]
 //
-// The calls of a window are one batch, and so are their answers. Under callgrind (--toggle-collect=*counted_part*) only
-// the calls are counted, neither the set-up nor the end.
+// makes so many calls, WINDOW of them at a time (32), over one session or more. The calls of a window over one session
+// are one batch of copyrpc, and so are their answers. Up to 60 sessions of ScaleRPC are served all the time. More than
+// that take turns: what a call costs more then is its part of a switch, of which the server counts how many. Under
+// callgrind (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
+#include <string_view>
+
 #include "lib/worker/worker.hpp"
 #include "rpc/copyrpc/endpoint.hpp"
+#include "rpc/scalerpc/endpoint.hpp"
 #include "tests/rulers/call_loop.hpp"
 
 namespace {
@@ -14,26 +20,36 @@ using namespace cairn;
 
 constexpr std::uint16_t kService = 7472;
 
-struct CopyrpcSide : ruler::Host {
+template <class Config>
+Config config_of() {
+    Config config;
+    config.sessions_max = 1000;
+    if constexpr (std::is_same_v<Config, copyrpc::EndpointConfig>) {
+        config.answer_bytes = ruler::kMessageBytes;
+    } else {
+        config.shape = {128, 32};  // a call of the usual window each
+    }
+    return config;
+}
+
+template <class Endpoint, class Config>
+struct Side : ruler::Host {
     using Host::Host;
 
     void start() {
         roce::EngineConfig engine;
-        engine.max_queue_pairs = 8;
-        engine.max_regions = 16;
+        engine.max_queue_pairs = 1024;
+        engine.max_regions = 4096;
         engine.seed = {key(), 1};
         worker = worker::Worker::create(port, engine, {}).value();
         home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
         device = std::make_unique<verbs::Device>(*worker);
-        copyrpc::EndpointConfig config;
-        config.sessions_max = 4;
-        config.answer_bytes = ruler::kMessageBytes;
-        endpoint = copyrpc::Endpoint::create(config, *device, *home, pool).value();
+        endpoint = Endpoint::create(config_of<Config>(), *device, *home, pool).value();
     }
     void serve() {
         endpoint->set_handler(
             ruler::kEcho,
-            [](void*, const copyrpc::Request& request) {
+            [](void*, const rpc::Request<Endpoint>& request) {
                 request.endpoint.answer(request.handle, request.payload, request.now);
             },
             nullptr);
@@ -41,24 +57,40 @@ struct CopyrpcSide : ruler::Host {
             std::abort();
         }
     }
-    [[nodiscard]] SessionId connect(CopyrpcSide& to, Instant now) {
+    [[nodiscard]] SessionId connect(Side& to, Instant now) {
         return endpoint->connect(to.port.local_address(), kService, now).value();
     }
     // Nobody went, and nothing came twice.
     void check() const {
-        if (endpoint->sessions_open() != 1 || endpoint->calls_pending() != 0 ||
+        if (endpoint->sessions_open() == 0 || endpoint->calls_pending() != 0 ||
             endpoint->statistics().links.peers_lost != 0) {
             std::abort();
+        }
+        if constexpr (std::is_same_v<Endpoint, scalerpc::Endpoint>) {
+            const scalerpc::Statistics& counted = endpoint->statistics();
+            std::printf("%llu requests, %llu switches, %llu READs, %llu notices alone\n",
+                        static_cast<unsigned long long>(counted.requests_handled),
+                        static_cast<unsigned long long>(counted.switches),
+                        static_cast<unsigned long long>(counted.fetches),
+                        static_cast<unsigned long long>(counted.notices_alone));
         }
     }
 
     std::unique_ptr<connections::Home> home;
     std::unique_ptr<verbs::Device> device;
-    std::unique_ptr<copyrpc::Endpoint> endpoint;
+    std::unique_ptr<Endpoint> endpoint;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ruler::count_calls<CopyrpcSide>(argc, argv, 32, 1);
+    const std::string_view system = argc > 1 ? argv[1] : "";
+    if (system == "scalerpc") {
+        return ruler::count_calls<Side<scalerpc::Endpoint, scalerpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
+    }
+    if (system == "copyrpc") {
+        return ruler::count_calls<Side<copyrpc::Endpoint, copyrpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
+    }
+    std::fputs("usage: copyrpc|scalerpc CALLS [WINDOW]\n", stderr);
+    return 2;
 }

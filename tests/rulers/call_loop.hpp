@@ -23,7 +23,7 @@ struct Host {
     [[nodiscard]] std::uint64_t key() const { return reinterpret_cast<std::uintptr_t>(this); }
 
     MemoryPort port;
-    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(std::size_t{4} << 20U);
+    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(std::size_t{32} << 20U);
     rpc::MsgPool pool{memory};
     std::unique_ptr<worker::Worker> worker;
 };
@@ -43,6 +43,7 @@ public:
         std::memset(request_.data, 0x5a, kMessageBytes);
         for (std::size_t i = 0; i < sessions; ++i) {
             sessions_.push_back(client_.connect(server_, now_));
+            turn();
         }
         what_ = draft();
         for (int i = 0; i < 1000; ++i) {
@@ -112,13 +113,17 @@ template <class Side>
     loop.make(calls, window);
 }
 
-// A program of the arguments CALLS [WINDOW]. Returns its exit code.
+// A program of the arguments CALLS [WINDOW [SESSIONS]]. Returns its exit code.
 template <class Side>
 int count_calls(int argc, char** argv, std::uint64_t usual_window, std::size_t sessions) {
     const std::uint64_t calls = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0;
     const std::uint64_t window = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : usual_window;
-    if (calls < window || window == 0 || window > 256) {
-        std::fputs("usage: CALLS [WINDOW]; at least as many calls as the window, which is 1 to 256\n", stderr);
+    sessions = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : sessions;
+    if (calls < window || window == 0 || window > 1024 || sessions == 0 || sessions > 1000) {
+        std::fputs(
+            "usage: CALLS [WINDOW [SESSIONS]]; at least as many calls as the window, which is 1 to 1024; 1 to "
+            "1000 sessions\n",
+            stderr);
         return 2;
     }
     auto loop = std::make_unique<CallLoop<Side>>(sessions);
