@@ -7,6 +7,7 @@
 
 #include "rpc/scalerpc/long_answers.hpp"
 #include "rpc/scalerpc/sessions.hpp"
+#include "rpc/scalerpc/short_answers.hpp"
 #include "rpc/scalerpc/statistics.hpp"
 
 namespace cairn::scalerpc {
@@ -23,12 +24,25 @@ class Answers {
 public:
     // All references outlive the object.
     Answers(const EndpointConfig& config, Sessions& sessions, rpc::MsgPool& pool, Statistics& statistics)
-        : config_(config), sessions_(sessions), pool_(pool), statistics_(statistics), long_(config.shape, pool) {}
-    // Takes memory for long answers. Errors: no memory; the device has no room.
+        : config_(config),
+          sessions_(sessions),
+          pool_(pool),
+          statistics_(statistics),
+          short_(config.shape),
+          long_(config.shape, pool) {}
+    // Takes memory for answers. Errors: no memory; the device has no room.
     Status open(verbs::Device& device, verbs::Pd& pd) {
-        return long_.open(device, pd, long_answers_of(config_), config_.sessions_max, 2 * config_.shape.blocks);
+        const Status opened = short_.open(device, pd, config_.sessions_max);
+        return opened.ok()
+                   ? long_.open(device, pd, long_answers_of(config_), config_.sessions_max, 2 * config_.shape.blocks)
+                   : opened;
     }
-    void close() noexcept { long_.close(); }
+    void close() noexcept {
+        short_.close();
+        long_.close();
+    }
+    // Returns the memory of the short answers of a client that comes.
+    [[nodiscard]] std::span<std::uint8_t> rooms_of(SessionId session) noexcept { return short_.give(session); }
 
     // Puts the answer to the request with this sequence number.
     void put(Session& session, const Answer& wanted) noexcept;
@@ -53,6 +67,7 @@ private:
     Sessions& sessions_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
+    ShortAnswers short_;
     LongAnswers long_;
     std::size_t waiting_ = 0;  // long answers, of all sessions
 };

@@ -1,7 +1,6 @@
 // Answers put together and sent.
 #include "rpc/scalerpc/answers.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace cairn::scalerpc {
@@ -93,14 +92,16 @@ void Answers::flush(Session& session) noexcept {
     }
 }
 
-// Returns how many of the first answers are one WRITE: those of neighbouring blocks, if all of it is short.
+// Returns how many of the first answers are one WRITE: those of neighbouring blocks, if rooms are as long as blocks.
+// mutants: scalerpc-answers-run-of
 std::size_t Answers::run_of(Session& session) const noexcept {
     const std::vector<Outbox::Entry>& answers = session.guest->outbox.entries();
+    const bool packs = config_.features.packing && config_.shape.bytes <= kShortAnswer;
     std::size_t count = 1;
-    while (config_.features.packing && answers[0].is_short() && count < answers.size() && answers[count].is_short() &&
+    while (packs && answers[0].is_short() && count < answers.size() && answers[count].is_short() &&
            answers[count].sequence == answers[count - 1].sequence + 1 &&
            config_.shape.index_of(answers[count].sequence) != 0 &&
-           count * config_.shape.bytes + answers[0].tail <= kShortAnswer) {
+           count * config_.shape.bytes + answers[0].tail <= kWriteMost) {
         ++count;
     }
     return count;
@@ -115,28 +116,19 @@ bool Answers::send_run(Session& session, std::size_t count) noexcept {
     }
     const Outbox::Entry& first = answers.front();
     const auto bytes = static_cast<std::uint32_t>((count - 1) * config_.shape.bytes + first.tail);
-    std::array<std::uint8_t, kShortAnswer> image;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
     std::array<verbs::Sge, 1> pieces{};
     verbs::SendRequest request;
     request.opcode = verbs::WorkOpcode::RdmaWrite;
+    request.sges = pieces;
     request.rkey = session.peer.answers.rkey;
     request.remote_address =
         session.peer.answers.address + kControlBytes + config_.shape.end_of(answers[count - 1].sequence) - bytes;
     if (first.lent != kNone) {
         pieces[0] = long_.sge(first.lent, first.tail);
-        request.sges = pieces;
         request.wr_id = work_id(Work::LongAnswer, long_.loan_of(first.lent));
     } else {
-        std::fill_n(image.begin(), bytes, std::uint8_t{0});
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::span<const std::uint8_t> room = guest.outbox.room(answers[i].sequence);
-            const std::size_t end = bytes - (count - 1 - i) * config_.shape.bytes;
-            std::copy_n(room.end() - answers[i].tail, answers[i].tail,
-                        image.begin() + static_cast<std::ptrdiff_t>(end - answers[i].tail));
-        }
+        pieces[0] = short_.sge(guest.outbox.room(answers[count - 1].sequence), bytes);
         request.signalled = false;
-        request.is_inline = true;
-        request.inline_bytes = std::span(image).first(bytes);
     }
     if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
         return false;
@@ -144,7 +136,11 @@ bool Answers::send_run(Session& session, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         guest.kept[config_.shape.index_of(answers[i].sequence)].state = Guest::Taken::None;
     }
-    answers.erase(answers.begin(), answers.begin() + static_cast<std::ptrdiff_t>(count));
+    if (count == answers.size()) [[likely]] {
+        answers.clear();
+    } else {
+        answers.erase(answers.begin(), answers.begin() + static_cast<std::ptrdiff_t>(count));
+    }
     return true;
 }
 

@@ -9,8 +9,6 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::uint32_t kWriteMost = 1024;  // bytes that one WRITE of several small requests takes
-
 constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
     CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
     CallStatus::ResponseTooLong};

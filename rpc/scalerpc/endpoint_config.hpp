@@ -62,8 +62,9 @@ struct EndpointConfig {
     Instant (*clock)() = nullptr;
 };
 
-// Answers up to so many bytes of a block are copied into the send queue.
+// Answers up to so many bytes of a block have a room of their own.
 constexpr std::uint32_t kShortAnswer = 256;
+constexpr std::uint32_t kWriteMost = 1024;  // bytes that one WRITE of several small messages takes
 
 // Returns for how many long answers there is memory: as many as the clients of two slices wait for, or all clients of a
 // server without groups. Handlers that answer slices later may have more of them.

@@ -14,6 +14,7 @@
 #include "rpc/scalerpc/endpoint_config.hpp"
 #include "rpc/scalerpc/entry.hpp"
 #include "rpc/scalerpc/groups.hpp"
+#include "rpc/scalerpc/short_answers.hpp"
 
 namespace cairn::scalerpc {
 
@@ -48,8 +49,8 @@ struct Census {
     }
 };
 
-// Answers on their way from their handlers to the end of the turn, or until they have room. Short ones are kept here.
-// There is at most one for each block.
+// Answers on their way from their handlers to the end of the turn, or until they have room. There is at most one for
+// each block.
 class Outbox {
 public:
     struct Entry {
@@ -61,14 +62,15 @@ public:
         rpc::MsgBuffer waiting{};         // a long one that has no such buffer yet
     };
 
-    explicit Outbox(const BlockShape& shape) : short_bytes_(std::min(shape.bytes, kShortAnswer)), shape_(shape) {
-        memory_.resize(std::size_t{short_bytes_} * shape.blocks);
+    // `rooms` are those of the session's short answers.
+    Outbox(const BlockShape& shape, std::span<std::uint8_t> rooms)
+        : short_bytes_(ShortAnswers::room_bytes(shape)), shape_(shape), rooms_(rooms) {
         entries_.reserve(shape.blocks);
     }
     [[nodiscard]] std::uint32_t short_bytes() const noexcept { return short_bytes_; }
     // Where a short answer of this sequence is put together.
-    [[nodiscard]] std::span<std::uint8_t> room(std::uint32_t sequence) noexcept {
-        return std::span(memory_).subspan(std::size_t{shape_.index_of(sequence)} * short_bytes_, short_bytes_);
+    [[nodiscard]] std::span<std::uint8_t> room(std::uint32_t sequence) const noexcept {
+        return rooms_.subspan(std::size_t{shape_.index_of(sequence)} * short_bytes_, short_bytes_);
     }
     void expect_short(std::uint32_t sequence) noexcept { fetch_lines<FetchTo::Write>(room(sequence).data(), 1); }
     void add(const Entry& entry) { entries_.push_back(entry); }
@@ -77,7 +79,7 @@ public:
 private:
     std::uint32_t short_bytes_;
     BlockShape shape_;
-    std::vector<std::uint8_t> memory_;
+    std::span<std::uint8_t> rooms_;
     std::vector<Entry> entries_;
 };
 
@@ -106,7 +108,13 @@ struct Guest {
         std::uint8_t slow_looks = 0;  // in a row at which some were
     };
 
-    Guest(const BlockShape& shape, std::uint32_t number) : outbox(shape), kept(shape.blocks), generation(number) {}
+    Guest(const BlockShape& shape, std::span<std::uint8_t> rooms, std::uint32_t number)
+        : outbox(shape, rooms), kept(shape.blocks), generation(number) {}
+    // Returns the memory of an idle one, beside its session and its place among the entries.
+    [[nodiscard]] static std::size_t bytes_for(const BlockShape& shape) noexcept {
+        return shape.blocks * (sizeof(Kept) + sizeof(Outbox::Entry)) + ShortAnswers::session_bytes(shape) +
+               2 * sizeof(verbs::Mw);
+    }
 
     // Notes which requests an entry tells of for the first time. Their deadlines run from now on at the latest,
     // wherever they wait.

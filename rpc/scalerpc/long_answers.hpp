@@ -1,4 +1,4 @@
-// Memory of answers that are too long to be copied into the send queue, until their WRITEs are complete.
+// Memory of answers that have no room of their own, until their WRITEs are complete.
 #pragma once
 
 #include <fmt/format.h>

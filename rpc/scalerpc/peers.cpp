@@ -8,9 +8,41 @@ namespace cairn::scalerpc {
 namespace {
 
 constexpr std::uint32_t kColours = 64;  // places that sessions' blocks begin at within a page
-constexpr std::uint32_t kOwnWork = 8;   // send slots beside those of calls: windows, control words, a probe
+constexpr std::uint32_t kLeastSends = 16;
+static_assert(sizeof(RawControl) == sizeof(RawEntry));  // what is inline
 
 }  // namespace
+
+// Neighbouring messages are one WRITE or READ, and what finds no slot waits for a turn.
+// mutants: scalerpc-qp-capacity
+verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept {
+    verbs::QpCapacity capacity;
+    capacity.send_slots = std::max(config.shape.blocks, kLeastSends);
+    capacity.receive_slots = 1;
+    capacity.max_sges = 1;
+    capacity.inline_bytes = sizeof(RawControl);
+    capacity.reuses_slots = true;
+    return capacity;
+}
+
+namespace {
+
+// Memory of either end's session: its queue pair, and the completions of that at worst.
+std::size_t bytes_of_link(const EndpointConfig& config) noexcept {
+    const verbs::QpCapacity capacity = qp_capacity(config);
+    return sizeof(Session) + verbs::idle_qp_bytes(capacity) + (capacity.send_slots + 1) * sizeof(verbs::Completion);
+}
+
+}  // namespace
+
+std::size_t bytes_of_guest(const EndpointConfig& config) noexcept {
+    return bytes_of_link(config) + Guest::bytes_for(config.shape);
+}
+
+std::size_t bytes_of_caller(const EndpointConfig& config) noexcept {
+    return bytes_of_link(config) + config.shape.blocks * sizeof(Caller::Slot) + 2 * sizeof(verbs::Mr) +
+           sizeof(verbs::Pd);
+}
 
 std::uint32_t memory_of_caller(const EndpointConfig& config) noexcept {
     return Caller::memory_for(config.shape) + (config.features.colouring ? (kColours - 1) * kLineBytes : 0);
@@ -28,7 +60,7 @@ Peers::Peers(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& 
       guests_pd_(device.create_pd()) {}
 
 Status Peers::open() {
-    auto sends = device_.create_cq(config_.sessions_max * capacity().send_slots + 1);
+    auto sends = device_.create_cq(config_.sessions_max * qp_capacity(config_).send_slots + 1);
     if (!sends.ok()) {
         return sends.error();
     }
@@ -41,16 +73,6 @@ Status Peers::open() {
     return Nothing{};
 }
 
-verbs::QpCapacity Peers::capacity() const noexcept {
-    verbs::QpCapacity capacity;
-    capacity.send_slots = 3 * config_.shape.blocks + kOwnWork;
-    capacity.receive_slots = 1;
-    capacity.max_sges = 1;
-    capacity.inline_bytes = kShortAnswer;
-    capacity.reuses_slots = true;
-    return capacity;
-}
-
 Result<rpc::LinkedSession*> Peers::make(bool ours) {
     Session* const session = sessions_.add();
     if (session == nullptr) {
@@ -61,11 +83,12 @@ Result<rpc::LinkedSession*> Peers::make(bool ours) {
         session->pd = device_.create_pd();  // of its own: its keys open nothing to other servers
         made = give_caller_memory(*session);
     } else {
-        session->guest.emplace(config_.shape, ++guests_);
+        session->guest.emplace(config_.shape, server_.answers().rooms_of(session->id), ++guests_);
     }
     if (made.ok()) {
         verbs::Pd& pd = ours ? *session->pd : *guests_pd_;
-        auto qp = device_.create_qp(pd, capacity(), {*sends_, *receives_, nullptr, sessions_.watch_writes(*session)});
+        auto qp = device_.create_qp(pd, qp_capacity(config_),
+                                    {*sends_, *receives_, nullptr, sessions_.watch_writes(*session)});
         made = qp.ok() ? Status(Nothing{}) : Status(qp.error());
         session->qp = qp.ok() ? std::move(qp).value() : nullptr;
     }

@@ -11,8 +11,14 @@
 
 namespace cairn::scalerpc {
 
+// The queues of a session's queue pair.
+[[nodiscard]] verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept;
 // The memory that a session which connect() begins takes from the pool.
 [[nodiscard]] std::uint32_t memory_of_caller(const EndpointConfig& config) noexcept;
+// The memory of an idle session beside the pool: of a client that connected, and of a session that connect() began.
+// Tables of the engine and of the connection manager come on top.
+[[nodiscard]] std::size_t bytes_of_guest(const EndpointConfig& config) noexcept;
+[[nodiscard]] std::size_t bytes_of_caller(const EndpointConfig& config) noexcept;
 
 class Peers final : public rpc::LinkOwner {
 public:
@@ -42,7 +48,6 @@ private:
 
     [[nodiscard]] static Session& of(rpc::LinkedSession& session) noexcept { return static_cast<Session&>(session); }
     Status give_caller_memory(Session& session);
-    [[nodiscard]] verbs::QpCapacity capacity() const noexcept;
 
     const EndpointConfig& config_;
     verbs::Device& device_;

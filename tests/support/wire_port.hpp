@@ -34,9 +34,9 @@ public:
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
     // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
-    std::size_t carries_most = port::kMaxUdpPayloadBytes;  // longer datagrams are lost
-    bool loses_strays = false;                             // what is for no peer's address; else the first peer gets it
-    bool damages = false;                                  // what is sent: the ICRC does not fit
+    std::size_t carries_least = 0, carries_most = port::kMaxUdpPayloadBytes;  // other datagrams are lost
+    bool loses_strays = false;  // what is for no peer's address; else the first peer gets it
+    bool damages = false;       // what is sent: the ICRC does not fit
     // Payloads that stay are read for the ICRC at once, and again as they leave with the next receive_burst().
     bool spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
@@ -158,7 +158,8 @@ private:
             const port::PathKey& key = packet.path->key();
             const auto own = static_cast<std::uint8_t>(key.traffic_class & 3U);
             const std::uint8_t ecn = own != 0 && marks(sent_) ? 3 : own;
-            for (int copies = packet.len > carries_most ? 0 : fate(sent_++); copies > 0; --copies) {
+            const bool fits = packet.len >= carries_least && packet.len <= carries_most;
+            for (int copies = fits ? fate(sent_++) : 0; copies > 0; --copies) {
                 deliver({{packet.data, packet.data + packet.len}, key.local, key.remote, key.udp_source_port, ecn});
             }
             release_burst({&packet, 1});

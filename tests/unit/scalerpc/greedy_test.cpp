@@ -4,7 +4,7 @@
 namespace cairn::scalerpc {
 namespace {
 
-constexpr std::size_t kLong = 600;  // bytes of an answer that is not copied into the send queue
+constexpr std::size_t kLong = 600;  // bytes of an answer that has no room of its own
 
 class ScalerpcGreedy : public ScalerpcStranger {
 protected:
