@@ -79,7 +79,6 @@ bool BenchWorker::on_turn(Instant now) noexcept {
 void BenchWorker::keep_time(Instant now) noexcept {
     next_look_ = now + kLook;
     system_->look(now);
-    memory_bytes_ = std::max(memory_bytes_, pool_.live_bytes());
     show_progress();
     for (const std::string& failure : {system_->failure(), system_->load().figures().failure()}) {
         if (!failure.empty()) {
@@ -99,6 +98,7 @@ void BenchWorker::show_progress() noexcept {
         progress_.count(which, value - progress_.of(which));
     };
     const SystemFigures figures = system_->figures();
+    memory_bytes_ = std::max(memory_bytes_, pool_.live_bytes() + figures.bytes_beside_pool);
     show(BenchCounter::Completed, system_->load().figures().completed());
     show(BenchCounter::Handled, figures.handled);
     show(BenchCounter::Failed, system_->load().figures().failed());

@@ -44,7 +44,9 @@ SystemFigures CopyrpcSystem::figures() const {
     figures.sessions_lost = counted.links.peers_lost;
     figures.batches_sent = counted.batches_sent;
     std::copy(counted.batch_sizes.batches.begin(), counted.batch_sizes.batches.end(), figures.batches_by_size.begin());
-    figures.bytes_of_session = copyrpc::bytes_of_session(config_of(options_));
+    const copyrpc::EndpointConfig config = config_of(options_);
+    figures.bytes_of_session = copyrpc::bytes_of_session(config);
+    figures.bytes_beside_pool = sessions_open() * (figures.bytes_of_session - 2 * std::size_t{config.ring_bytes});
     return figures;
 }
 

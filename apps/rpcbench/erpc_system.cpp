@@ -130,6 +130,7 @@ SystemFigures ErpcSystem::figures() const {
     figures.notified = counted.congestion_notified;
     figures.sessions_lost = counted.peers_lost;
     figures.bytes_of_session = erpc::kIdleSessionBytes;
+    figures.bytes_beside_pool = sessions_open() * figures.bytes_of_session;
     if (std::max(options_.request_bytes, options_.response_bytes) + kHeaderRoom <= options_.ports.path_mtu_bytes) {
         figures.packets_sent = counted.requests_sent + counted.requests_handled + counted.retransmits +
                                counted.responses_resent + counted.controls_sent;  // a message is a packet

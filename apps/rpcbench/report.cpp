@@ -259,8 +259,8 @@ void print_table(const Options& options, Workers workers) {
                    "time per call", stage_ns(times, times.receive), stage_ns(times, times.handle),
                    stage_ns(times, times.send), stage_ns(times, times.idle), stage_ns(times, times.handler));
     }
-    fmt::print("  {:<22}{} bytes of messages, rings and blocks; {} per idle session\n", "memory", sum.memory_bytes,
-               system.bytes_of_session / workers.size());
+    fmt::print("  {:<22}{} bytes of messages, sessions and queue pairs; {} per idle session\n", "memory",
+               sum.memory_bytes, system.bytes_of_session / workers.size());
     fmt::print("  {:<22}{}\n  {:<22}{}\n", "packets sent again", system.resent, "sessions lost", system.sessions_lost);
 }
 

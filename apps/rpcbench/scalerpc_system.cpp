@@ -64,8 +64,21 @@ SystemFigures ScalerpcSystem::figures() const {
     figures.handled = counted.requests_handled;
     figures.sessions_lost = counted.links.peers_lost;
     figures.slices = {counted.switches, counted.notices_alone, counted.keys_ended, counted.fetches, counted.polls};
-    figures.bytes_of_session = rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config_of(options_)));
+    count_memory(figures);
     return figures;
+}
+
+// Clients that share blocks have none of their own.
+void ScalerpcSystem::count_memory(SystemFigures& figures) const {
+    const scalerpc::EndpointConfig config = config_of(options_);
+    const std::size_t caller = scalerpc::bytes_of_caller(config);
+    const std::size_t guest = scalerpc::bytes_of_guest(config);
+    const std::size_t blocks = config.features.grouping && config.features.sharing ? 0 : config.shape.session_bytes();
+    figures.bytes_of_session = options_.peer.empty()
+                                   ? guest + scalerpc::kEntryBytes + blocks
+                                   : caller + rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config));
+    const std::size_t ours = std::min(sessions().size(), sessions_open());
+    figures.bytes_beside_pool = ours * caller + (sessions_open() - ours) * guest;
 }
 
 }  // namespace cairn::rpcbench

@@ -1,4 +1,4 @@
-// ScaleRPC under cairn-rpcbench, and RawWrite, which is ScaleRPC with everything off.
+// ScaleRPC under cairn-rpcbench, and RawWrite, which is ScaleRPC whose clients do not take turns.
 #pragma once
 
 #include <memory>
@@ -21,6 +21,7 @@ public:
 private:
     explicit ScalerpcSystem(const Stage& stage) : ConnectedSystem(stage) {}
     Status open(const Stage& stage);
+    void count_memory(SystemFigures& figures) const;
 
     std::unique_ptr<TimeKeeper> time_;  // of a server whose slices are in step with others'
 };

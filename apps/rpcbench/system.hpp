@@ -65,7 +65,8 @@ struct SystemFigures {
     std::array<std::uint64_t, kBatchSizes> batches_by_size{};
     std::uint64_t packets_sent = 0;  // 0: not known
     SliceFigures slices{};
-    std::uint64_t bytes_of_session = 0;  // memory of an idle one
+    std::uint64_t bytes_of_session = 0;   // memory of an idle one
+    std::uint64_t bytes_beside_pool = 0;  // memory of the sessions that are open, beside the pool of messages
 
     SystemFigures& operator+=(const SystemFigures& other) noexcept {
         handled += other.handled;
@@ -80,6 +81,7 @@ struct SystemFigures {
         packets_sent += other.packets_sent;
         slices += other.slices;
         bytes_of_session += other.bytes_of_session;
+        bytes_beside_pool += other.bytes_beside_pool;
         return *this;
     }
 };

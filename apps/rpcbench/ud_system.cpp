@@ -30,6 +30,7 @@ SystemFigures UdSystem::figures() const {
     figures.packets_sent = counted.datagrams_sent;
     figures.sessions_lost = counted.peers_lost;
     figures.bytes_of_session = sizeof(UdSession) + sizeof(verbs::Ah);
+    figures.bytes_beside_pool = sessions_open() * figures.bytes_of_session;
     return figures;
 }
 

@@ -158,6 +158,7 @@ def memif_measured(session):
         # One system tells of the parts of its turn, which are all of it.
         expect(system is not COPYRPC or (min(parts) > 0 and abs(sum(parts) - said['handle_ns']) < 0.5), f'{said}')
         expect(result['rate_mops'] > 0 and said['memory_bytes'] > 10000, f'{system}: {result}, {said}')
+        expect(system is COPYRPC or said['memory_bytes'] >= 10 * said['bytes_of_session'], f'each client: {said}')
         hits, misses = said['emulated_context_hits'], said['emulated_context_misses']
         if system is UD:
             expect(misses <= 2 < hits, f'{said}')
