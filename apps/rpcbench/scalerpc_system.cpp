@@ -14,9 +14,7 @@ scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
                                               : std::max(std::bit_ceil(longest + scalerpc::kBlockOverhead),
                                                          scalerpc::BlockShape::kLeastBytes);
     config.shape.blocks = own.blocks;
-    config.features = options.system == SystemKind::Rawwrite
-                          ? scalerpc::Features{false, false, false, false, false, false}
-                          : own.features;
+    config.features = options.system == SystemKind::Rawwrite ? scalerpc::kRawWrite : own.features;
     config.groups.size = own.group;
     config.groups.slice = microseconds(own.slice_us);
     config.cohort = static_cast<std::uint8_t>(own.cohort);

@@ -28,8 +28,8 @@ using rpc::RequestHandle;
 
 constexpr Duration kLeastPeerTimeout = milliseconds(20);
 
-// What the server does for its clients. All off is RawWrite, the baseline of the paper: each client has blocks of its
-// own in the pool and writes to them whenever it likes.
+// What the server does for its clients. Without the first four it is RawWrite, the baseline of the paper: each client
+// has blocks of its own in the pool and writes to them whenever it likes.
 struct Features {
     bool grouping = true;   // clients take turns, by groups
     bool sharing = true;    // groups share one pool; else each client has blocks of its own
@@ -38,6 +38,7 @@ struct Features {
     bool packing = true;    // neighbouring small messages are one WRITE or READ
     bool colouring = true;  // blocks of different sessions lie in different sets of the caches
 };
+constexpr Features kRawWrite{false, false, false, false, true, true};
 constexpr std::uint32_t kLineBytes = kCacheLineBytes;
 
 struct EndpointConfig {

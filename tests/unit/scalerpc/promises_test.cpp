@@ -41,7 +41,7 @@ private:
         config.shape = {8192, 32};
         config.sessions_max = 8;
         if (!kScale) {
-            config.features = {false, false, false, false, false, false};
+            config.features = scalerpc::kRawWrite;
         }
         return config;
     }

@@ -112,7 +112,7 @@ TEST_F(SlicesOfServer, ClientsComeAndGo) {
 
 TEST_F(SlicesOfServer, RawWriteServesAllAtAnyTime) {
     EndpointConfig config = small(64);
-    config.features = {false, false, false, false, false, false};
+    config.features = kRawWrite;
     begin(config, 40);
     again = true;
     for (std::size_t i = 0; i < sessions.size(); ++i) {
