@@ -28,6 +28,14 @@ public:
     [[nodiscard]] std::optional<Breach> poll(Session& session, Instant now, bool& any) noexcept;
     // Counts what all sessions together stall, if that is watched.
     void watch_stalls(Instant now) noexcept;
+    // A session is open. A client of several servers waits for one while it has its slice at another, unless their
+    // slices are `in_step` (ScaleRPC 4.2): each server beyond the first one whose slices are its own is counted.
+    // mutants: scalerpc-client-note-server
+    void note_server(const net::IpAddress& remote, bool in_step) noexcept {
+        several_ = several_ || (server_ && *server_ != remote);
+        server_ = remote;
+        statistics_.sessions_out_of_step += several_ && !in_step ? 1 : 0;
+    }
     // Sends what is staged, or tells the server of it.
     void flush(Session& session, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls.
@@ -49,8 +57,10 @@ private:
     Sessions& sessions_;
     Statistics& statistics_;
     rpc::CallTable calls_;
-    Instant watched_{};      // until when stalls were watched
-    bool in_slice_ = false;  // since then, as the next
+    std::optional<net::IpAddress> server_{};  // of the session that opened last
+    bool several_ = false;                    // servers, ever
+    Instant watched_{};                       // until when stalls were watched
+    bool in_slice_ = false;                   // since then, as the next
     bool stalled_ = false;
 };
 

@@ -111,9 +111,10 @@ struct Hello {
     static constexpr std::uint8_t kVersion = 1;
 
     BlockShape shape{};
-    Grant staged{};           // of a client: its staged requests, to be READ
-    Grant answers{};          // of a client: its control words, and its answers kControlBytes behind them
-    std::uint8_t cohort = 0;  // of a client: its group at servers whose slices are synchronised
+    Grant staged{};   // of a client: its staged requests, to be READ
+    Grant answers{};  // of a client: its control words, and its answers kControlBytes behind them
+    // Of a client: its group at servers whose slices are synchronised. Of a server: 0 if its slices are its own.
+    std::uint8_t cohort = 0;
 
     // Returns nothing if the bytes are no greeting of this version, or the shape is not valid.
     [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept {

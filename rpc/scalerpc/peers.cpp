@@ -130,6 +130,8 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
         hello.cohort = config_.cohort;
         hello.staged = {session.staged->address(), session.staged->rkey()};
         hello.answers = {session.answers->address(), session.answers->rkey()};
+    } else {
+        hello.cohort = config_.slice_clock != nullptr || !config_.features.grouping ? 1 : 0;
     }
     hello_ = hello.raw();
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
@@ -153,7 +155,11 @@ bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
 bool Peers::open(rpc::LinkedSession& linked, Instant now) {
     Session& session = of(linked);
     sessions_.note_written(session);  // the welcome may have been there before
-    return session.caller || slices_.add(session, now);
+    if (session.caller) {
+        client_.note_server(session.qp->path()->key().remote, session.peer.cohort != 0);
+        return true;
+    }
+    return slices_.add(session, now);
 }
 
 void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {

@@ -22,7 +22,11 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"scalerpc_requests_fetched", "requests that they brought"}, requests_fetched)
         .add({"scalerpc_polls", "blocks that were looked at"}, polls)
         .add({"scalerpc_in_slice_ns", "time in which a client of several servers had a slice somewhere"}, in_slice_ns)
-        .add({"scalerpc_stalled_ns", "time of this in which it waited for servers where it had none"}, stalled_ns);
+        .add({"scalerpc_stalled_ns", "time of this in which it waited for servers where it had none"}, stalled_ns)
+        .add({"scalerpc_sessions_out_of_step",
+              "sessions with one of several servers, whose slices are its own: clients "
+              "wait at one while another serves them; give servers a slice clock"},
+             sessions_out_of_step);
     return list;
 }
 

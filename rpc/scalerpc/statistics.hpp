@@ -17,8 +17,17 @@ namespace cairn::scalerpc {
 
 CAIRN_DECLARE_COUNTERS(Breach, CAIRN_SCALERPC_BREACHES);
 
+// Of a client of several servers.
+struct ServersStatistics {
+    // Time in which it has a slice somewhere; of this, time in which it waits for answers of servers only where it has
+    // none. Counted with EndpointConfig::watches_stalls.
+    telemetry::Counter in_slice_ns;
+    telemetry::Counter stalled_ns;
+    telemetry::Counter sessions_out_of_step;  // with a server whose slices are its own: see stalled_ns
+};
+
 // Its worker's thread counts; any thread may read.
-struct Statistics {
+struct Statistics : ServersStatistics {
     telemetry::CounterSet<Breach> breaches{};
     rpc::LinkCounters links{};
     telemetry::Counter requests_sent;
@@ -37,10 +46,6 @@ struct Statistics {
     telemetry::Counter fetches;        // READs of waiting requests
     telemetry::Counter requests_fetched;
     telemetry::Counter polls;  // blocks looked at
-    // Of a client of several servers: time in which it has a slice somewhere; of this, time in which it waits for
-    // answers of servers only where it has none. Counted with EndpointConfig::watches_stalls.
-    telemetry::Counter in_slice_ns;
-    telemetry::Counter stalled_ns;
 
     [[nodiscard]] telemetry::CounterList list_counters() const;
 };

@@ -1,5 +1,6 @@
 // Carries the questions and answers of SliceClock by calls of any RPC system. Its sessions are not the sessions whose
-// slices are synchronised: an answer that waited for a slice would tell nothing.
+// slices are synchronised: an answer that waited for a slice would tell nothing. A question is answered in the turn in
+// which it came, and a turn has one time: DeltaT is 0, and what the turn takes counts as way, half of it as error.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +31,7 @@ Status serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& cl
 template <class TimeEndpoint>
 class TimeFollower final : private worker::Tenant {
 public:
-    // All references outlive the object, which outlives the time_endpoint's calls: it ends behind the time_endpoint, or
-    // after stop().
+    // All references outlive the object, which outlives the time_endpoint's calls: it ends behind the time_endpoint.
     TimeFollower(worker::Worker& worker, TimeEndpoint& time_endpoint, SessionId session, std::uint8_t type,
                  SliceClock& clock)
         : worker_(worker),

@@ -236,5 +236,36 @@ TEST_F(ScalerpcSync, IdleServersDoNothing) {
     EXPECT_EQ(failed, 0U);
 }
 
+// A client is told that it waits at one server while another one serves it.
+TEST(ScalerpcServers, SlicesThatNobodyKeepsInStepAreCounted) {
+    for (const bool grouping : {true, false}) {
+        EndpointConfig config;
+        config.shape = {256, 4};
+        config.sessions_max = 4;
+        config.features = grouping ? Features{} : kRawWrite;
+        Host client("10.0.0.3", 3, config);
+        std::vector<std::unique_ptr<Host>> servers;
+        Instant now{1'000'000'000};
+        for (const char* const address : {"10.0.0.1", "10.0.0.2"}) {
+            servers.push_back(std::make_unique<Host>(address, 7, config));
+            Host& server = *servers.back();
+            server.port.join(client.port);
+            client.port.join(server.port);
+            ASSERT_TRUE(server.endpoint->listen(kService).ok());
+            server.endpoint->set_handler(
+                kAsk, [](void*, const RequestOf&) {}, nullptr);
+            for (int i = 0; i < 2; ++i) {
+                ASSERT_TRUE(client.endpoint->connect(net::IpAddress::parse(address).value(), kService, now).ok());
+            }
+            for (const Instant end = now + milliseconds(5); now < end; now = now + microseconds(5)) {
+                client.turn(now);
+                server.turn(now);
+            }
+        }
+        EXPECT_EQ(client.events.size(), 4U);
+        EXPECT_EQ(client.endpoint->statistics().sessions_out_of_step, grouping ? 2U : 0U);
+    }
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc
