@@ -37,6 +37,7 @@ Status ScalerpcSystem::open(const Stage& stage) {
         return ready;
     }
     scalerpc::EndpointConfig config = config_of(stage.options);
+    config.watch = stage.watch;
     if (stage.options.scalerpc.keeps_time()) {
         auto made = TimeKeeper::create(stage, device(), home());
         if (!made.ok()) {

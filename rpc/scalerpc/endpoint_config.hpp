@@ -8,6 +8,7 @@
 #include "lib/base/time.hpp"
 #include "rpc/common/call.hpp"
 #include "rpc/common/request.hpp"
+#include "rpc/common/turn_watch.hpp"
 #include "rpc/scalerpc/block.hpp"
 #include "rpc/scalerpc/groups.hpp"
 #include "rpc/scalerpc/slice_clock.hpp"
@@ -61,6 +62,7 @@ struct EndpointConfig {
     bool watches_stalls = false;  // of a client of several servers: Statistics::stalled_ns is counted
     // Measures handlers of types that have a legacy handler. Without it only handlers that answer later are noticed.
     Instant (*clock)() = nullptr;
+    rpc::TurnWatch* watch = nullptr;  // of its turns; it outlives the endpoint
 };
 
 // Answers up to so many bytes of a block have a room of their own.

@@ -37,6 +37,9 @@ bool Endpoint::on_turn(Instant now) noexcept {
     if (probes_.is_due(now)) {
         look_for_silent(now);
     }
+    if (config_.watch != nullptr) [[unlikely]] {
+        config_.watch->on_taken();
+    }
     return flush(now) || worked;
 }
 
