@@ -1,8 +1,10 @@
 """The page about the experiment, ScaleRPC beside RawWrite: tables and charts of one run of scripts/bench scalerpc."""
 import os
+import textwrap
 
 from bench_plots import chart
 from bench_report import ROOT, origin, short, verdict, with_section
+from bench_findings import not_shown, seen
 from bench_scalerpc import (ACTIVE, BATCHES, CONTEXTS, COUNTED, COUNTS, FEATURES, GROUPS_OF, LONGER, MEMORY_COUNTS,
                             MISS_NS, NEVER_FULL, OTHERS, PARTS, PERCENTS, QUEUE_PAIRS, SLICES_US, STAGES, SYSTEMS,
                             expected_ns)
@@ -23,6 +25,23 @@ PAPERS_LATENCY = {1: {'scalerpc': (4, 217), 'rawwrite': (19, 25), 'ud': (11, 19)
 SPARSE = 'scalerpc', 'static', 'rawwrite', 'copyrpc'
 SYNC = (('none', 'switch as they like'), ('apart', 'have slices of one length, which begin apart'),
         ('full', 'follow a time server'))
+
+
+MEMORY = (('memory.all', 'all memory of clients at the server'),
+          ('memory', 'memory of messages, rings and blocks alone at the server'))
+
+
+class Values(dict):
+    """{name: median}, and how each is to be written: with the smallest and the largest of several runs."""
+
+    def __init__(self, results):
+        super().__init__({entry['name']: entry['value'] for entry in results})
+        self.texts = {entry['name']: short(entry['value']) + (f' ({short(entry["min"])} to {short(entry["max"])})'
+                                                              if entry['runs'] > 1 else '') for entry in results}
+
+    # mutants: bench-experiment-cell
+    def cell(self, name):
+        return self.texts.get(name, '')
 
 
 def line(values, names):
@@ -52,9 +71,10 @@ def charts(values):
             f'Latency of 120 clients, {batch} at a time', 'us', 'percent of the calls',
             {name: [(values[label], percent) for percent in PERCENTS[:-1]
                     if (label := f'{name}.n120.b{batch}.at{percent:g}') in values] for name in SYSTEMS})
-    wanted['memory'] = ('Messages, rings and blocks of a server', 'clients', 'MB',
-                        {name: line(values, {count: f'{name}.n{count}.memory' for count in MEMORY_COUNTS})
-                         for name in SYSTEMS})
+    for kind, title in MEMORY:
+        wanted[kind.replace('.', '-')] = (title[0].upper() + title[1:], 'clients', 'MB',
+                                          {name: line(values, {count: f'{name}.n{count}.{kind}'
+                                                               for count in MEMORY_COUNTS}) for name in SYSTEMS})
     wanted['open'] = ('800 clients, of which a part calls at half of its rate', 'percent that call', 'us, p99',
                       {name: line(values, {active: f'{name}.sparse.a{active}.open.p99' for active in ACTIVE})
                        for name in SPARSE})
@@ -89,7 +109,7 @@ def table(head, rows):
 
 def rates(values, suffix, systems):
     yield from table(['clients', *(f'{name}, b{batch}' for batch in BATCHES for name in systems)],
-                     [[str(count), *(values.get(f'{name}.n{count}.b{batch}{suffix}', '')
+                     [[str(count), *(values.cell(f'{name}.n{count}.b{batch}{suffix}')
                                      for batch in BATCHES for name in systems)] for count in COUNTS])
 
 
@@ -104,13 +124,13 @@ def latency(values):
     rows = []
     for batch in (1, 8):
         for name in SYSTEMS:
-            own = [values.get(f'{name}.n120.b{batch}.{key}', '') for key in ('p50', 'p99', 'max')]
+            own = [values.cell(f'{name}.n120.b{batch}.{key}') for key in ('p50', 'p99', 'max')]
             rows.append([f'{name}, b{batch}', *own, *map(str, PAPERS_LATENCY[batch].get(name, ('', '')))])
     yield from table(['', 'p50, us', 'p99', 'maximum', "the paper's median", 'maximum'], rows)
 
 
 def cells(values, *names):
-    return [values.get(name, '') for name in names]
+    return [values.cell(name) for name in names]
 
 
 def adapters(values):
@@ -147,21 +167,29 @@ def counted(values):
                       for name in COUNTED for count in (40, 400, 800)])
 
 
+def paragraphs(texts):
+    """A list, of lines that are not too long."""
+    return ''.join('\n'.join(textwrap.wrap(text, 120, initial_indent='* ', subsequent_indent='  ',
+                                           break_on_hyphens=False)) + '\n' for text in texts)
+
+
 def section(content):
     """What stands on the page between the two marks."""
-    values = {entry['name']: entry['value'] for entry in content['results']}
+    values = Values(content['results'])
     yield origin(content) + '\n### Goals\n\n'
-    yield from table(['', 'median', 'goal'], [[f'`{entry["name"]}`', f'{short(entry["value"])} {entry["unit"]}',
+    yield from table(['', 'median', 'goal'], [[f'`{entry["name"]}`', f'{values.cell(entry["name"])} {entry["unit"]}',
                                                verdict(entry)] for entry in content['results'] if 'goal' in entry])
+    yield '### What is seen\n\n' + paragraphs(seen(values)) + '\n'
+    yield '### What the data do not show\n\n' + paragraphs(not_shown(content, values)) + '\n'
     yield '### Arm A: as it is (Mops)\n\n'
     yield from rates(values, '', tuple(SYSTEMS))
     yield 'What is left of the rate of 40 clients with 400, one call at a time:\n\n'
-    yield from table(['slices of', 'as it is'], [[text, values.get(f'scalerpc.n400.b1{end}.ratio', '')] for text, end in
+    yield from table(['slices of', 'as it is'], [[text, values.cell(f'scalerpc.n400.b1{end}.ratio')] for text, end in
                                                  (('100 us', ''), ('300 us', '.scaled'), ('3 ms', '.slow'))])
     yield f'### Arm B: with an emulated adapter of {CONTEXTS} contexts, {MISS_NS} ns a miss (Mops)\n\n'
     yield from rates(values, '.emulated', ('scalerpc', 'rawwrite'))
     yield 'ScaleRPC with slices of 300 us, one call at a time:\n\n'
-    yield from table(['clients', 'scalerpc'], [[str(count), values.get(f'scalerpc.n{count}.b1.scaled.emulated', '')]
+    yield from table(['clients', 'scalerpc'], [[str(count), values.cell(f'scalerpc.n{count}.b1.scaled.emulated')]
                                                for count in COUNTS])
     yield ''.join(f'* {text}{"" if holds is None else ": holds" if holds else ": does not hold"}\n'
                   for text, holds in content.get('checks', [])) + '\n'
@@ -189,10 +217,12 @@ def section(content):
     yield '### Clients of three servers at once: how much of the time in a slice they stall (virtual time)\n\n'
     yield from table(['servers', 'stalled'], [[text, f"{values[f'scalerpc.sync.{how}']:.1%}"] for how, text in SYNC
                                               if f'scalerpc.sync.{how}' in values])
-    yield '### Arm F: memory of messages, rings and blocks at the server (MB)\n\n'
-    yield from table(['clients', *SYSTEMS], [[str(count), *cells(values, *(f'{name}.n{count}.memory'
-                                                                           for name in SYSTEMS))]
-                                             for count in MEMORY_COUNTS])
+    for kind, title in MEMORY:
+        if f'scalerpc.n{MEMORY_COUNTS[0]}.{kind}' in values:
+            yield f'### Arm F: {title} (MB)\n\n'
+            yield from table(['clients', *SYSTEMS], [[str(count), *cells(values, *(f'{name}.n{count}.{kind}'
+                                                                                   for name in SYSTEMS))]
+                                                     for count in MEMORY_COUNTS])
     yield '### Arm F: blocks of 4 KB on large and on small pages, 800 clients (Mops)\n\n'
     yield from table(['', 'large', 'small'], [[name, *cells(values, f'{name}.n800.blocks4k',
                                                             f'{name}.n800.blocks4k.pages4k')]

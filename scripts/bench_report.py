@@ -12,6 +12,7 @@ from bench_runs import ROOT, met, results, spread_max
 README = os.path.join(ROOT, 'README.md')
 GOALS = os.path.join(ROOT, 'PERFORMANCE.md')
 FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json') for suite in ('erpc', 'rc', 'verbs', 'fs')]
+ONE_RUN = 'There was one run: no spread is known, so that nobody can tell whether the machine was fit.'
 BUSY = 0.5  # a load before the first run that is not its own
 BEGIN = '<!-- Made by scripts/bench --readme: begin -->\n'
 END = '<!-- Made by scripts/bench --readme: end -->\n'
@@ -56,6 +57,8 @@ def document(about, suite, record):
     for entry in entries:
         entry |= {key: table[entry['name']] for key, table in (('goal', suite.GOALS), ('about', suite.ABOUT))
                   if entry['name'] in table}
+    if hasattr(suite, 'SWEEP_SECONDS'):
+        about = {**about, 'sweep_seconds': min(suite.SWEEP_SECONDS, about['seconds'])}
     return {**about, 'unfit': record.unfit(), 'missing': record.missing, 'failed': record.failed,
             'repeated': [{'group': labels, 'replaced': values} for labels, values in record.repeated],
             'results': entries, 'checks': judged(suite, entries)}
@@ -113,20 +116,31 @@ def table(content):
         yield f'{label}: {len(whys)} of the runs failed: {whys[-1]}'
     if content['machine']['load'] > BUSY:
         yield f'Other work is under way: a load of {content["machine"]["load"]:.1f} before the first run.'
+    if content.get('runs') == 1:
+        yield ONE_RUN
     for name, spread in content['unfit'].items():
         yield (f'This machine is not fit: {name} spreads by {spread * 100:.0f} % (more than '
                f'{spread_max(name) * 100:.0f} %), and so does what stands beside it.')
 
 
+def spans(content):
+    """How often and for how long each figure was measured."""
+    runs, seconds, sweep = content['runs'], content['seconds'], content.get('sweep_seconds', content['seconds'])
+    text = f'medians of {runs} runs of {seconds:g} s' if runs > 1 else f'one run of {seconds:g} s'
+    return text if sweep == seconds else f'{text} ({sweep:g} s for each number of clients)'
+
+
 def origin(content):
     """Where the figures of a file come from, and how much they are worth."""
     machine = content['machine']
-    text = (f'`scripts/bench {content["suite"]}`: medians of {content["runs"]} runs of {content["seconds"]:g} s; a '
-            f'ratio is the median of the ratios of single runs. {content["date"][:10]}, commit {content["commit"]}, '
-            f'CPUs {" and ".join(content["cpus"])} of {machine["cpus"]} ({machine["cpu"]}), Linux {machine["kernel"]}, '
-            f'{content["compiler"]}, DPDK {content["dpdk"]}.')
+    text = (f'`scripts/bench {content["suite"]}`: {spans(content)}; a ratio is the median of the ratios of single '
+            f'runs. {content["date"][:10]}, commit {content["commit"]}, CPUs {" and ".join(content["cpus"])} of '
+            f'{machine["cpus"]} ({machine["cpu"]}), Linux {machine["kernel"]}, {content["compiler"]}, DPDK '
+            f'{content["dpdk"]}.')
     if machine['load'] > BUSY:
         text += f' Other work was under way: a load of {machine["load"]:.1f} before the first run.'
+    if content['runs'] == 1:
+        text += f' {ONE_RUN}'
     for name, spread in content['unfit'].items():
         text += f' The machine was not fit: `{name}` spread by {spread * 100:.0f} %.'
     return '\n'.join(textwrap.wrap(text, 120, break_on_hyphens=False)) + '\n'

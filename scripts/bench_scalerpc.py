@@ -6,9 +6,11 @@
     C       of 800 clients a part calls       ....sparse.a5 (percent); at half of that rate, Poisson: ....sparse.a5.open
     D       slice, group, each feature        scalerpc.slice30, scalerpc.group10, ....upto_sharing
     E       latency of 120 clients, and where a call's time goes  ....n120.b1.p50, ....stages
-    F       memory, and the pages it lies on  ....n800.memory, ....blocks4k, ....pages4k
+    F       memory, and the pages it lies on  ....n800.memory.all, ....blocks4k, ....pages4k
 
-Arms differ in one switch: RawWrite here is ScaleRPC without groups, with the same blocks, packing and queues.
+Arms differ in one switch: RawWrite is ScaleRPC without groups, with the same blocks, packing and queues. Each rate is
+measured RUNS times for as long as --seconds says, and the line between the CPUs is looked at meanwhile. That takes
+hours: it is a nightly run on two idle CPUs, and no part of scripts/test.
 """
 import ctypes
 import json
@@ -23,14 +25,12 @@ FRAME_BYTES = 174
 PERF = os.path.join(ROOT, 'build/apps/cairn-perf')
 SIM = os.path.join(ROOT, 'build/apps/cairn-sim')
 PROGRAMS = ['apps/cairn-perf', 'apps/cairn-sim']
-RUNS = 1  # of some thirteen minutes on idle CPUs
+RUNS, SECONDS = 5, 1
 COUNTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
 ENDS = 40, 400  # that are compared
 SESSIONS = max(COUNTS)  # of every server, so that rows differ by their clients alone
-SWEEP_SECONDS = 0.3
 RINGS = ['--ring', '4096']
-ALONE = ['--without', 'grouping,sharing,warmup,priority']
-SYSTEMS = {'scalerpc': ['--system', 'scalerpc'], 'rawwrite': ['--system', 'scalerpc', *ALONE],
+SYSTEMS = {'scalerpc': ['--system', 'scalerpc'], 'rawwrite': ['--system', 'rawwrite'],
            'ud': ['--system', 'ud'], 'copyrpc': ['--system', 'copyrpc', *RINGS]}
 STATIC = ['--system', 'scalerpc', '--without', 'priority']
 # From RawWrite, with its clients' blocks in the same sets of the caches, to ScaleRPC, a feature at a time.
@@ -43,6 +43,7 @@ CONTEXTS, MISS_NS = 128, 3400
 QUEUE_PAIRS = (10, 20, 40, 80, 120, 160, 200, 240, 320, 400, 600, 800)
 OTHERS = (CONTEXTS // 2, MISS_NS), (CONTEXTS * 2, MISS_NS), (CONTEXTS, MISS_NS // 2), (CONTEXTS, MISS_NS * 2)
 NEVER_FULL = 1024
+LINES_ALIKE = 1.5  # of two lines between the CPUs: rates beside them are compared
 PAPERS_FALLS = {1: 8.0, 4: 5.0, 8: 2.4}  # of RawWrite from 80 clients to 400, by batch (figure 8)
 
 SLICES_US, GROUPS_OF = (30, 50, 100, 150, 200, 250, 400, 800), (10, 20, 30, 40, 50, 60, 70)
@@ -68,24 +69,20 @@ def small_pages():
 
 
 class Bench(bench_erpc.Bench):
-    def many(self, system, count, batches, server_own=(), client_own=(), **options):
-        """{batch: client's result with what the server said under 'server'} of so many clients. Each batch has a
-        server of its own, whose counters are those of its clients."""
-        return {batch: self.once(system, count, batch, server_own, client_own, **options) for batch in batches}
-
     def once(self, system, count, batch, server_own=(), client_own=(), pages=None, sessions=SESSIONS):
-        seconds = min(self.seconds, SWEEP_SECONDS)
+        """A client's result with what its own server said under 'server', and the line between the CPUs meanwhile."""
         more = {'preexec_fn': pages} if pages else {}
 
         def end(cpu, vdev, address, *own):
             return start([BENCH, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin',
-                          '--ip', address, '--duration', str(seconds), '--json', *system, *own], **more)
+                          '--ip', address, '--duration', str(self.seconds), '--json', *system, *own], **more)
 
         with self.joined(lambda *where: end(*where, '10.77.0.1', '--server', '--sessions', str(sessions),
                                             *server_own)) as (server, where):
             client = end(*where, '10.77.0.2', '--peer', '10.77.0.1', '--clients', str(count), '--batch', str(batch),
                          '--warm-up', '200', *client_own)
-            result = last_json(client, seconds)
+            line = self.line_beside(server, client)
+            result = last_json(client, self.seconds) | line
             out, _ = stop(server)
         if not out.strip():
             raise Failed('the server said nothing at its end')
@@ -108,7 +105,8 @@ class Bench(bench_erpc.Bench):
         own = ['--active', str(active)]
         closed = self.once(system, SESSIONS, 1, client_own=own)
         rate = closed['rate_mops'] * 1e6 * OPEN_LOAD
-        return {'closed': closed, 'open': self.once(system, SESSIONS, 1, client_own=[*own, '--rate', f'{rate:.0f}'])}
+        behind = self.once(system, SESSIONS, 1, client_own=[*own, '--rate', f'{rate:.0f}'])
+        return {'closed': closed, 'open': behind, **({'line_ns': closed['line_ns']} if 'line_ns' in closed else {})}
 
     @staticmethod
     def sync():
@@ -122,11 +120,11 @@ class Bench(bench_erpc.Bench):
             return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin', '--ip',
                           address, '--json', '--size', '32', *rest])
 
-        seconds = min(self.seconds, SWEEP_SECONDS)
-        with self.joined(lambda *where: perf(*where, '10.77.0.1', '--server')) as (_, where):
-            return last_json(perf(*where, '10.77.0.2', '--peer', '10.77.0.1', '--op', 'write', '--depth',
-                                  str(max(queue_pairs, 64)), '--qps', str(queue_pairs), '--duration', str(seconds),
-                                  *own), seconds)['rate_mops']
+        with self.joined(lambda *where: perf(*where, '10.77.0.1', '--server')) as (server, where):
+            client = perf(*where, '10.77.0.2', '--peer', '10.77.0.1', '--op', 'write', '--depth',
+                          str(max(queue_pairs, 64)), '--qps', str(queue_pairs), '--duration', str(self.seconds), *own)
+            line = self.line_beside(server, client)
+            return last_json(client, self.seconds) | line
 
 
 def misses(result):
@@ -151,23 +149,18 @@ def at_percent(percent):
     return lambda result: dict(result['latency_us'])[percent]
 
 
-def rate(batch, suffix=''):
-    return (f'.b{batch}{suffix}', 'Mops', lambda results: mops(results[batch]))
-
-
 def sweep(name, count):
-    """Arm A, with the latencies of arm E and what the server counted on its way."""
-    readings = [rate(batch) for batch in BATCHES]
-    if count == 120:
-        for batch in (1, 8):
-            readings += [(f'.b{batch}.{key}', 'us', lambda results, batch=batch, key=key: results[batch][f'{key}_us'])
+    """Arm A, with the latencies of arm E and what the server counted on its way: one measurement for each batch."""
+    for batch in BATCHES:
+        readings = [('', 'Mops', mops)]
+        if count == 120 and batch in (1, 8):
+            readings += [(f'.{key}', 'us', lambda result, key=key: result[f'{key}_us'])
                          for key in ('p50', 'p99', 'max')]
-            readings += [(f'.b{batch}.at{percent:g}', 'us', lambda results, batch=batch, read=at_percent(percent):
-                          read(results[batch])) for percent in PERCENTS]
-    if count in (*ENDS, SESSIONS) and name in COUNTED:
-        readings += [(f'.b1.{key}', 'per call', lambda results, read=per_call(key): read(results[1]))
-                     for key in COUNTED[name]]
-    return (f'{name}.n{count}', lambda bench: bench.many(SYSTEMS[name], count, BATCHES), readings)
+            readings += [(f'.at{percent:g}', 'us', at_percent(percent)) for percent in PERCENTS]
+        if count in (*ENDS, SESSIONS) and name in COUNTED and batch == 1:
+            readings += [(f'.{key}', 'per call', per_call(key)) for key in COUNTED[name]]
+        yield (f'{name}.n{count}.b{batch}',
+               lambda bench, batch=batch: bench.once(SYSTEMS[name], count, batch), readings)
 
 
 def with_adapter(name, count, batches, contexts=CONTEXTS, miss_ns=MISS_NS, label='emulated', own=()):
@@ -189,15 +182,15 @@ def adapters(name, count):
 
 def ends():
     """With and without the adapter, 40 clients and 400, one behind the other: CPUs of a virtual machine move."""
-    return [sweep('scalerpc', 40), sweep('scalerpc', 400), *other_adapter('scalerpc', NEVER_FULL, MISS_NS),
+    return [*sweep('scalerpc', 40), *sweep('scalerpc', 400), *other_adapter('scalerpc', NEVER_FULL, MISS_NS),
             *adapters('scalerpc', 400), *adapters('rawwrite', 400), *other_adapter('rawwrite', NEVER_FULL, MISS_NS),
-            sweep('rawwrite', 400), sweep('rawwrite', 40), *adapters('rawwrite', 40), *adapters('scalerpc', 40)]
+            *sweep('rawwrite', 400), *sweep('rawwrite', 40), *adapters('rawwrite', 40), *adapters('scalerpc', 40)]
 
 
 def of_clients(count):
     """So many clients of each system, likewise."""
-    return [sweep('scalerpc', count), *adapters('scalerpc', count), *adapters('rawwrite', count),
-            sweep('rawwrite', count), sweep('ud', count), sweep('copyrpc', count)]
+    return [*sweep('scalerpc', count), *adapters('scalerpc', count), *adapters('rawwrite', count),
+            *sweep('rawwrite', count), *sweep('ud', count), *sweep('copyrpc', count)]
 
 
 def single(label, system, count, server_own=()):
@@ -206,7 +199,8 @@ def single(label, system, count, server_own=()):
 
 
 STAGES = ('receive', 'handle', 'send', 'idle')
-PARTS = {'copyrpc': ('judge', 'handler', 'compose')}  # of a stage; handlers of all systems are in one
+# Of a stage; handlers of all systems are in one.
+PARTS = {name: ('judge', 'handler', 'compose') for name in ('copyrpc', 'scalerpc', 'rawwrite')}
 # What servers look at and send beside calls.
 COUNTED = {'scalerpc': ('polls', 'fetches', 'slices', 'notices_alone', 'keys_ended'), 'rawwrite': ('polls',)}
 
@@ -248,15 +242,15 @@ def steps(count, suffix='', server_own=()):
 
 
 def memory(name, count):
-    """Arm F: a server of so many clients, and no more."""
-    return (f'{name}.n{count}.memory', lambda bench: bench.once(SYSTEMS[name], count, 1, sessions=count),
+    """Arm F: a server of so many clients, and no more: messages, blocks, rings, sessions, queue pairs."""
+    return (f'{name}.n{count}.memory.all', lambda bench: bench.once(SYSTEMS[name], count, 1, sessions=count),
             [('', 'MB of the server', lambda result: result['server']['memory_bytes'] / 1e6)])
 
 
 def calibration(queue_pairs):
-    return [(f'calibration.q{queue_pairs}', lambda bench: bench.raw_writes(queue_pairs), [('', 'Mops', float)]),
+    return [(f'calibration.q{queue_pairs}', lambda bench: bench.raw_writes(queue_pairs), [('', 'Mops', mops)]),
             (f'calibration.q{queue_pairs}.emulated', lambda bench: bench.raw_writes(queue_pairs, *emulated()),
-             [('', 'Mops', float)])]
+             [('', 'Mops', mops)])]
 
 
 # As in bench_erpc. What is compared stands in one group, whose parts are measured one after the other.
@@ -264,7 +258,7 @@ GROUPS = [
     [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)])],
     *(calibration(queue_pairs) for queue_pairs in QUEUE_PAIRS),
     ends(),
-    [sweep(name, count) for name in ('ud', 'copyrpc') for count in ENDS],
+    [each for name in ('ud', 'copyrpc') for count in ENDS for each in sweep(name, count)],
     *(of_clients(count) for count in COUNTS if count not in ENDS),
     [*(single(f'scalerpc.n{count}.b1.scaled', SYSTEMS['scalerpc'], count, SCALED) for count in ENDS),
      *(single(f'scalerpc.n{count}.b1.slow', SYSTEMS['scalerpc'], count, SLOW) for count in ENDS)],
@@ -328,6 +322,37 @@ def apart(one, other):
     return abs(one / other - 1)
 
 
+# The same servers and clients, measured by several arms. What they differ by is what one figure of a run is worth.
+EQUALS = [
+    ('scalerpc.n800.b1', 'scalerpc.n800.b1.upto_priority', 'scalerpc.sparse.a100'),
+    ('scalerpc.n800.b1.upto_warmup', 'static.sparse.a100'),
+    ('rawwrite.n800.b1', 'scalerpc.n800.b1.upto_colouring', 'rawwrite.sparse.a100'),
+    ('copyrpc.n800.b1', 'copyrpc.sparse.a100'),
+    ('scalerpc.n80.b1', 'scalerpc.slice100', 'scalerpc.group40'),
+    ('scalerpc.n400.b1.emulated', 'scalerpc.n400.b1.upto_priority.emulated'),
+    ('rawwrite.n400.b1.emulated', 'scalerpc.n400.b1.upto_colouring.emulated'),
+]
+
+
+# mutants: bench-scalerpc-equals
+def equals(values):
+    """[(names, the largest over the smallest)] of EQUALS as far as at least two of them were measured."""
+    found = [[name for name in names if name in values] for names in EQUALS]
+    return [(names, max(values[name] for name in names) / min(values[name] for name in names))
+            for names in found if len(names) > 1]
+
+
+# mutants: bench-scalerpc-same-place
+def same_place(values, *names):
+    """False: the CPUs lay elsewhere when one of them was measured, so that they cannot be compared."""
+    lines = [values[f'{name}.line'] for name in names if f'{name}.line' in values]
+    return not lines or max(lines) <= min(lines) * LINES_ALIKE
+
+
+def judged(values, text, holds, *names):
+    return (text, holds) if same_place(values, *names) else (f'{text}; the CPUs lay elsewhere', None)
+
+
 # mutants: bench-scalerpc-checks
 def checks(values):
     """What the emulation has to show, of {name: median}: a text and whether it holds, or None where nothing is asked.
@@ -348,14 +373,14 @@ def checks(values):
                 slow = f'{name}.n{count}.b{batch}.emulated'
                 if (both := expected_ns(values, name, count, batch)) is not None:
                     off = both[0] / both[1] - 1
-                    found.append((f'{slow}: {both[0]:.0f} ns a call; without the adapter and with '
-                                  f'{values[f"{slow}.misses"]:.2f} misses {both[1]:.0f} ns ({off:+.0%})',
-                                  abs(off) <= 0.15))
+                    found.append(judged(values, f'{slow}: {both[0]:.0f} ns a call; without the adapter and with '
+                                        f'{values[f"{slow}.misses"]:.2f} misses {both[1]:.0f} ns ({off:+.0%})',
+                                        abs(off) <= 0.15, slow, f'{name}.n{count}.b{batch}'))
         bare, never = f'{name}.n400.b1', f'{name}.n400.b1.k{NEVER_FULL}.m{MISS_NS}'
         if has(bare, never):
             off = apart(values[never], values[bare])
-            found.append((f'{name}: {NEVER_FULL} contexts give {values[never]:.2f} Mops, none emulated '
-                          f'{values[bare]:.2f} ({off:.0%} apart)', off <= 0.1))
+            found.append(judged(values, f'{name}: {NEVER_FULL} contexts give {values[never]:.2f} Mops, none emulated '
+                                f'{values[bare]:.2f} ({off:.0%} apart)', off <= 0.1, bare, never))
         for contexts, miss_ns in OTHERS:
             other = f'{name}.n400.b1.k{contexts}.m{miss_ns}'
             if has(other, f'{name}.n400.b1.emulated'):

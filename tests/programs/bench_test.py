@@ -19,6 +19,7 @@ sys.path.append(os.path.join(ROOT, 'scripts'))
 import bench_copyrpc  # noqa: E402
 import bench_erpc  # noqa: E402
 import bench_experiment  # noqa: E402
+import bench_findings  # noqa: E402
 import bench_fs  # noqa: E402
 import bench_limits  # noqa: E402
 import bench_pairs  # noqa: E402
@@ -182,8 +183,25 @@ class Suites(unittest.TestCase):
 
     def test_arms_differ_in_one_switch(self):
         systems = bench_scalerpc.SYSTEMS
-        self.assertEqual(systems['rawwrite'][:2], systems['scalerpc'])
-        self.assertEqual(systems['rawwrite'][2:], ['--without', 'grouping,sharing,warmup,priority'])
+        self.assertEqual({name: own[:2] for name, own in systems.items()},
+                         {name: ['--system', name] for name in ('scalerpc', 'rawwrite', 'ud', 'copyrpc')})
+        self.assertEqual([name for name, own in systems.items() if len(own) > 2], ['copyrpc'])  # its ring
+
+    def test_the_experiment_is_measured_often_and_long_enough(self):
+        self.assertGreaterEqual(bench_scalerpc.RUNS, 5)
+        self.assertGreaterEqual(bench_scalerpc.SECONDS, 1)
+        bench = bench_scalerpc.Bench(bench_scalerpc.SECONDS, ['0', '1'], 'folder')
+        seen = []
+        with mock.patch.object(bench, 'joined') as joined, mock.patch.object(bench, 'line_beside') as line, \
+                mock.patch('bench_scalerpc.start', side_effect=lambda command, **_: seen.append(command)), \
+                mock.patch('bench_scalerpc.last_json', return_value={'failed': 0}), \
+                mock.patch('bench_scalerpc.stop', return_value=('{"polls": 1}', '')):
+            joined.return_value.__enter__.return_value = (None, ('1', '--vdev'))
+            line.return_value = {'line_ns': 80}
+            found = bench.once(bench_scalerpc.SYSTEMS['rawwrite'], 400, 8)
+        self.assertEqual(found, {'failed': 0, 'line_ns': 80, 'server': {'polls': 1}})
+        client, = seen
+        self.assertEqual(client[client.index('--duration') + 1], str(bench_scalerpc.SECONDS))
 
     def test_every_arm_has_its_rows(self):
         names = {name for group in bench_scalerpc.GROUPS for name in bench_runs.names_of(group)}
@@ -195,7 +213,8 @@ class Suites(unittest.TestCase):
                   'scalerpc.n800.b1.but_warmup', 'scalerpc.n120.b1.p50', 'scalerpc.n120.b1.max',
                   'rawwrite.n120.b8.at99.9', 'copyrpc.n40.stages.judge', 'copyrpc.n400.stages.compose',
                   'ud.n40.stages.handler', 'scalerpc.n400.b1.notices_alone', 'rawwrite.n800.b1.polls',
-                  'ud.n400.b1.512B', 'copyrpc.n400.b1.4KB', 'rawwrite.n40.memory', 'scalerpc.n800.blocks4k.pages4k',
+                  'ud.n400.b1.512B', 'copyrpc.n400.b1.4KB', 'rawwrite.n40.memory.all', 'copyrpc.n600.b8.line',
+                  'scalerpc.n800.blocks4k.pages4k',
                   'scalerpc.sync.full']
         self.assertEqual([name for name in wanted if name not in names], [])
 
@@ -207,7 +226,7 @@ class Suites(unittest.TestCase):
         lacks = [set(system[3].split(',')) if len(system) > 2 else set() for system in seen]
         self.assertEqual([len(each) for each in lacks], [5, 4, 3, 2, 1, 0])
         self.assertTrue(all(later < earlier for earlier, later in zip(lacks, lacks[1:])))
-        self.assertEqual(seen[1], bench_scalerpc.SYSTEMS['rawwrite'])
+        self.assertEqual(lacks[1], {'grouping', 'sharing', 'warmup', 'priority'})  # this is RawWrite
 
     def test_longer_messages_are_the_one_difference_of_their_arms(self):
         seen = {}
@@ -227,6 +246,21 @@ class Suites(unittest.TestCase):
         self.assertEqual([call.kwargs['client_own'] for call in once.call_args_list],
                          [['--active', '5'], ['--active', '5', '--rate', '750000']])
         self.assertEqual((found['closed']['rate_mops'], found['open']['rate_mops']), (1.5, 0.7))
+
+    def test_what_was_measured_in_other_places_is_not_compared(self):
+        values = {'one': 1, 'one.line': 80, 'two': 2, 'two.line': 119, 'far': 3, 'far.line': 125, 'bare': 4}
+        self.assertTrue(bench_scalerpc.same_place(values, 'one', 'two'))
+        self.assertFalse(bench_scalerpc.same_place(values, 'one', 'far'))
+        self.assertTrue(bench_scalerpc.same_place(values, 'one', 'bare'))
+        bare, never = 'scalerpc.n400.b1', f'scalerpc.n400.b1.k{bench_scalerpc.NEVER_FULL}.m{bench_scalerpc.MISS_NS}'
+        lines = {f'{bare}.line': 80, f'{never}.line': 350}
+        (text, holds), = bench_scalerpc.checks({bare: 2, never: 1, **lines})
+        self.assertIsNone(holds)
+        self.assertIn('the CPUs lay elsewhere', text)
+
+    def test_equal_rows_of_several_arms_tell_what_a_figure_is_worth(self):
+        same = bench_scalerpc.equals({'scalerpc.n800.b1': 1.5, 'scalerpc.sparse.a100': 3, 'copyrpc.n800.b1': 2})
+        self.assertEqual(same, [(['scalerpc.n800.b1', 'scalerpc.sparse.a100'], 2)])
 
     def test_an_arm_of_pages_has_the_pages_that_it_names(self):
         bench = bench_scalerpc.Bench(1, ['0', '1'], '')
@@ -345,6 +379,14 @@ class Report(unittest.TestCase):
             with open(path, encoding='utf-8') as file:
                 self.assertRegex(file.read(), r'"raw": \[[\d., nul]+\]')
 
+    def test_one_run_has_no_spread(self):
+        about = {**self.content(), 'runs': 1, 'seconds': 0.3, 'sweep_seconds': 0.3}
+        self.assertIn('one run of 0.3 s', bench_report.origin(about))
+        self.assertIn('no spread is known', ' '.join(bench_report.origin(about).split()))
+        self.assertNotIn('no spread', bench_report.origin(self.content()))
+        swept = {**self.content(), 'sweep_seconds': 0.3}
+        self.assertIn('3 runs of 2 s (0.3 s for each number of clients)', ' '.join(bench_report.origin(swept).split()))
+
     def test_the_goals_have_what_was_measured_and_what_limits_it(self):
         with mock.patch.dict(bench_report.LIMITS, {'ratio': ('a factor', 'a remedy')}):
             text = ''.join(bench_report.goals_section([self.content()]))
@@ -378,8 +420,7 @@ class Experiment(unittest.TestCase):
         content, = bench_report.read([self.FILE])
         text = read_text(bench_experiment.PAGE)
         self.assertEqual(text, bench_report.with_section(text, content, bench_experiment.section), 'run scripts/plot')
-        values = {entry['name']: entry['value'] for entry in content['results']}
-        pictures = bench_experiment.charts(values)
+        pictures = bench_experiment.charts(bench_experiment.Values(content['results']))
         self.assertEqual(set(os.listdir(bench_experiment.CHARTS)), {f'{name}.svg' for name in pictures})
         for name, picture in pictures.items():
             self.assertEqual(read_text(os.path.join(bench_experiment.CHARTS, f'{name}.svg')), picture, name)
@@ -426,6 +467,39 @@ class Experiment(unittest.TestCase):
     def test_the_distribution_of_latencies_is_a_chart(self):
         values = {f'scalerpc.n120.b1.at{percent:g}': float(percent) for percent in bench_scalerpc.PERCENTS}
         self.assertEqual(set(bench_experiment.charts(values)), {'latency-b1'})
+
+
+class Findings(unittest.TestCase):
+    def test_words_follow_the_figures(self):
+        values = {'scalerpc.n800.b1.upto_sharing': 2.0, 'scalerpc.n800.b1.upto_warmup': 1.0,
+                  'scalerpc.n800.b1.but_warmup': 3.0, 'copyrpc.n40.b4': 2, 'ud.n40.b4': 1, 'copyrpc.n80.b4': 1,
+                  'ud.n80.b4': 2, 'scalerpc.n400.b1.notices_alone': 0.001, 'scalerpc.n400.b1.slices': 0.004}
+        text = ' '.join(bench_findings.seen(values))
+        for part in ('2 Mops before warm-up is added, 1 with it (-50%), and 3 with all but it',
+                     'at b4 with 1 of 2 numbers of clients (not with 80)',
+                     '0.10% of the calls with 400 clients (0.2 per slice): more than'):
+            self.assertIn(part, text)
+        values |= {'scalerpc.n400.b1.notices_alone': 0.00001}
+        self.assertIn(': not more than the 0.01%', ' '.join(bench_findings.seen(values)))
+        self.assertEqual(list(bench_findings.seen({})), [])
+
+    def test_what_the_data_lack_is_said(self):
+        one = {'runs': 1, 'seconds': 0.3, 'checks': [['a', True], ['b', False], ['c', None]]}
+        values = {'scalerpc.n800.b1': 1.5, 'scalerpc.sparse.a100': 3.0, 'scalerpc.n800.memory': 1}
+        text = ' '.join(bench_findings.not_shown(one, values))
+        for part in ('one run of 0.3 s', 'how far apart the CPUs were', '(2.00 times)', '1 of 2 checks', 'memory',
+                     'HERD', 'figure 13', 'Idle clients'):
+            self.assertIn(part, text)
+        good = ' '.join(bench_findings.not_shown({'runs': 5, 'seconds': 1.0, 'checks': []},
+                                                 {'ud.n40.b1.line': 80, 'scalerpc.n800.memory.all': 1}))
+        for part in ('one run', 'how far apart', 'The **memory**'):
+            self.assertNotIn(part, good)
+
+    def test_a_cell_has_the_spread_of_its_runs(self):
+        entry = {'name': 'x', 'value': 2.0, 'min': 1.5, 'max': 250.0, 'runs': 5}
+        self.assertEqual(bench_experiment.Values([entry]).cell('x'), '2 (1.5 to 250)')
+        self.assertEqual(bench_experiment.Values([entry | {'runs': 1}]).cell('x'), '2')
+        self.assertEqual(bench_experiment.Values([]).cell('x'), '')
 
 
 class Charts(unittest.TestCase):
