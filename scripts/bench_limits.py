@@ -55,6 +55,18 @@ LIMITS = {
         'answers',
         'more READs under way, each of one packet, whose responses have one length'),
     'rc.send_lat.8B.uring.ratio': NOISE,
+    'copyrpc.1ep.qd1.32B.p50': (
+        'the CPUs of this run: where a line took 97 ns, a call took 1.02 us, and where it took 360, 2.6 in two of '
+        'three runs; 2,600 instructions of both ends are the rest',
+        'fewer turns between a call and its answer; runs on a machine that is fit'),
+    'copyrpc.1ep.qd1.32B.ratio': (
+        'a call judges room, a batch of one, credits and the table of calls, which a WRITE with immediate does not: '
+        'seven lines there and back, where the ruler has five',
+        'fewer turns between a call and its answer'),
+    'scalerpc.n400.b1.ratio': (
+        'a switch costs some 40 us of a slice of 100: a READ, a key and an entry for each client, and memory that is '
+        'in no cache',
+        'longer slices (300 us: 0.93); a READ that costs the server\'s core less'),
     'verbs.write_bw.64k.ratio': (
         'the receiver is a helper thread that sleeps between batches, where cairn-perf spins',
         'a helper that looks again for a moment before it sleeps, while the program is away'),

@@ -11,7 +11,10 @@ from bench_runs import ROOT, met, results, spread_max
 
 README = os.path.join(ROOT, 'README.md')
 GOALS = os.path.join(ROOT, 'PERFORMANCE.md')
-FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json') for suite in ('erpc', 'rc', 'verbs', 'fs')]
+FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json')
+           for suite in ('erpc', 'rc', 'verbs', 'copyrpc', 'scalerpc', 'fs')]
+# Of a suite whose rows are too many for the README, which has its goals alone.
+PAGES = {'scalerpc': 'rpc/scalerpc/EXPERIMENT.md'}
 ONE_RUN = 'There was one run: no spread is known, so that nobody can tell whether the machine was fit.'
 BUSY = 0.5  # a load before the first run that is not its own
 BEGIN = '<!-- Made by scripts/bench --readme: begin -->\n'
@@ -149,8 +152,12 @@ def origin(content):
 def section(contents):
     """What stands in the README between the two marks."""
     for content in contents:
-        yield origin(content) + '\n| | median | smallest to largest | goal |\n|---|---|---|---|\n'
-        for entry in content['results']:
+        page = PAGES.get(content['suite'])
+        yield origin(content)
+        if page:
+            yield f'\nThese are its goals; [its page]({page}) has the other figures, and what they do not show.\n'
+        yield '\n| | median | smallest to largest | goal |\n|---|---|---|---|\n'
+        for entry in (entry for entry in content['results'] if not page or 'goal' in entry):
             about = f', {entry["about"]}' if 'about' in entry else ''
             partial = '' if entry['runs'] == entry['of'] else f', {entry["runs"]} of {entry["of"]} runs'
             yield (f'| `{entry["name"]}`{about} | {short(entry["value"])} {entry["unit"]} | {short(entry["min"])} to '

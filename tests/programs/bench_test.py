@@ -304,7 +304,7 @@ class Suites(unittest.TestCase):
         self.assertEqual(bench_scalerpc.misses(result), 1.5)
 
     def test_limits_name_goals(self):
-        suites = (bench_erpc, bench_rc, bench_verbs, bench_fs)
+        suites = (bench_erpc, bench_rc, bench_verbs, bench_copyrpc, bench_scalerpc, bench_fs)
         self.assertLessEqual(bench_limits.LIMITS.keys(), {name for suite in suites for name in suite.GOALS})
 
     def test_one_cpu_is_too_few_for_a_pair(self):
@@ -386,6 +386,12 @@ class Report(unittest.TestCase):
         self.assertNotIn('no spread', bench_report.origin(self.content()))
         swept = {**self.content(), 'sweep_seconds': 0.3}
         self.assertIn('3 runs of 2 s (0.3 s for each number of clients)', ' '.join(bench_report.origin(swept).split()))
+
+    def test_a_suite_with_a_page_has_its_goals_alone_in_the_readme(self):
+        text = ''.join(bench_report.section([self.content() | {'suite': 'scalerpc'}]))
+        self.assertIn('| `ours`', text)
+        self.assertNotIn('| `ruler.theirs`', text)
+        self.assertIn('(rpc/scalerpc/EXPERIMENT.md)', text)
 
     def test_the_goals_have_what_was_measured_and_what_limits_it(self):
         with mock.patch.dict(bench_report.LIMITS, {'ratio': ('a factor', 'a remedy')}):
