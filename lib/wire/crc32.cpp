@@ -1,4 +1,4 @@
-// crc32() of icrc.hpp: 32 bytes at a time where the machine can, else ISA-L.
+// crc32() of icrc.hpp: 32 bytes at a time where the machine can, else ISA-L, which looks what the machine can as well.
 #include <isa-l/crc.h>
 
 #include "lib/wire/crc32_fold.hpp"
@@ -7,7 +7,7 @@
 
 namespace cairn::wire {
 
-#ifdef CAIRN_HAS_WIDE_CLMUL
+#ifdef CAIRN_HAS_CLMUL
 
 namespace {
 
@@ -15,7 +15,7 @@ constexpr std::size_t kWideBytes = 32;
 constexpr std::size_t kStepBytes = 2 * kWideBytes;  // two chains keep the multiplier busy
 static_assert(detail::kWideLeastBytes == 2 * kStepBytes);
 
-inline __m256i load_wide(const std::uint8_t* at) noexcept {
+[[gnu::target("avx2,vpclmulqdq")]] inline __m256i load_wide(const std::uint8_t* at) noexcept {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
 }
 
@@ -24,21 +24,32 @@ struct Carry {
     std::uint64_t low;
     std::uint64_t high;
 
-    [[nodiscard]] __m256i twice() const noexcept { return _mm256_broadcastsi128_si256(detail::constants(low, high)); }
+    [[nodiscard]] [[gnu::target("avx2,vpclmulqdq")]] __m256i twice() const noexcept {
+        return _mm256_broadcastsi128_si256(detail::constants(low, high));
+    }
 };
 constexpr Carry kOverStep{detail::folding_constant(8 * kStepBytes + 32), detail::folding_constant(8 * kStepBytes - 32)};
 constexpr Carry kOverWide{detail::folding_constant(8 * kWideBytes + 32), detail::folding_constant(8 * kWideBytes - 32)};
 
-inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
+[[gnu::target("avx2,vpclmulqdq")]] inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
     const __m256i high = _mm256_clmulepi64_epi128(rest, fold, 0x11);
     const __m256i low = _mm256_clmulepi64_epi128(rest, fold, 0x00);
     return _mm256_xor_si256(_mm256_xor_si256(high, low), next);
 }
 
+// ISA-L multiplies 64 bytes at a time with AVX-512 and 16 without it. AVX2 allows 32.
+const bool kIsFaster = detail::has_wide_clmul() && __builtin_cpu_supports("avx512f") == 0;
+
 }  // namespace
 
+bool detail::has_wide_clmul() noexcept {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0;
+}
+
 // mutants: wire-crc32-wide
-std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept {
+[[gnu::target("avx2,vpclmulqdq")]] std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes,
+                                                                    std::size_t& count) noexcept {
     const __m256i step = kOverStep.twice();
     const __m256i wide = kOverWide.twice();
     const __m256i state = _mm256_zextsi128_si256(_mm_cvtsi32_si128(static_cast<int>(~crc)));
@@ -62,9 +73,8 @@ std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, 
 #endif
 
 std::uint32_t crc32(std::uint32_t crc, const std::uint8_t* bytes, std::size_t count) noexcept {
-    // ISA-L multiplies 64 bytes at a time with AVX-512 and 16 without it. AVX2 allows 32.
-#if defined(CAIRN_HAS_WIDE_CLMUL) && !defined(__AVX512F__)
-    if (count >= detail::kWideLeastBytes) {
+#ifdef CAIRN_HAS_CLMUL
+    if (count >= detail::kWideLeastBytes && kIsFaster) {
         crc = detail::crc32_wide(crc, bytes, count);
     }
 #endif

@@ -163,6 +163,44 @@ class Library(DropIn):
         self.assertLessEqual(needed(RDMACM), {'libc.so.6', 'libibverbs.so.1'})
 
 
+class Machines(DropIn):
+    """The libraries run where they were not built, and under valgrind."""
+
+    # AVX-512: its registers and masks, and 32 bytes of carry-less multiplication, which only newer CPUs have.
+    NEWER = re.compile(r'%zmm|%k[0-7]|%[xy]mm(1[6-9]|2\d|3[01])|vpclmul\w+ .*%ymm')
+    CHOSEN = ('crc32_wide',)  # functions that are called where the CPU has what they need
+
+    def test_no_instruction_is_newer_than_the_libraries_say(self):
+        self.needs('objdump')
+        seen = chosen = 0
+        for path in (LIBRARY, RDMACM, os.path.join(os.path.dirname(LIBRARY), 'cairn-broker')):
+            with subprocess.Popen(['objdump', '-d', '--no-show-raw-insn', path], stdout=subprocess.PIPE,
+                                  text=True) as listing:
+                function = ''
+                for line in listing.stdout:
+                    if line.endswith('>:\n'):
+                        function = line.split('<')[1][:-3]
+                        chosen += any(name in function for name in self.CHOSEN)
+                    elif self.NEWER.search(line):
+                        self.assertTrue(any(name in function for name in self.CHOSEN), f'{path}: {function}: {line}')
+                        seen += 1
+                self.assertEqual(listing.wait(), 0)
+        self.assertEqual(seen > 0, chosen > 0)  # the search finds what there is
+
+    @unittest.skipUnless(FULL, 'not in a short run')
+    def test_a_pingpong_runs_under_valgrind(self):
+        self.needs('valgrind')
+        port = free_port()
+        command = ['valgrind', '-q', '--error-exitcode=9', 'ibv_rc_pingpong', '-g', '1', '-c', '-n', '20', '-p',
+                   str(port)]
+        with Ended(command, SERVER) as server:
+            self.listens(port, server)
+            code, out, err = run(*command, '127.0.0.1', devices=f'cairn0={CLIENT}')
+            self.assertEqual(code, 0, out + err)
+            out, err = server.communicate(timeout=SECONDS)
+            self.assertEqual(server.returncode, 0, out + err)
+
+
 class Devices(DropIn):
     def test_each_configured_address_is_a_device(self):
         self.needs('ibv_devices')
@@ -533,4 +571,4 @@ class Connecting(DropIn):
 
 if __name__ == '__main__':
     chosen = [name for name in sys.argv[3:] if name != '--full']
-    unittest.main(argv=[sys.argv[0], *(chosen or ['Connecting'] * FULL)])
+    unittest.main(argv=[sys.argv[0], *(chosen or ['Connecting', 'Machines'] * FULL)])
