@@ -3,14 +3,14 @@
 
 #include <infiniband/verbs.h>
 
-#include <array>
 #include <span>
 
+#include "lib/base/unset_array.hpp"
 #include "lib/ibverbs/translate.hpp"
 
 namespace cairn::ibverbs {
 
-using Sges = std::array<roce::Sge, roce::kMaxSges>;
+using Sges = UnsetArray<roce::Sge, roce::kMaxSges>;
 
 // Writes the pieces to `sges`. A list that is too long is cut behind the last that the verdict needs.
 [[nodiscard]] inline std::span<const roce::Sge> to_sges(const ibv_sge* from, int count, Sges& sges) noexcept {
@@ -18,7 +18,7 @@ using Sges = std::array<roce::Sge, roce::kMaxSges>;
     for (std::size_t i = 0; i < taken; ++i) {
         sges[i] = {from[i].addr, from[i].length, Lkey{from[i].lkey}};
     }
-    return std::span(sges).first(taken);
+    return {sges.data(), taken};
 }
 [[nodiscard]] constexpr bool fits_sges(int count) noexcept {
     return count >= 0 && count <= static_cast<int>(roce::kMaxSges);

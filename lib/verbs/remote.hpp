@@ -33,6 +33,7 @@ class Remote final : private RemotePosts {
 public:
     using SendRequestOf = typename Pair::Request;
     static constexpr std::size_t kInlineBytes = 64;  // longer data must lie in registered memory
+    static constexpr std::uint32_t kSges = 8;
 
     Remote(Device& device, Pair& pair, const RemoteConfig& config)
         : device_(device), pair_(pair), config_(config), ring_(config.slots) {
@@ -46,7 +47,7 @@ public:
     // `to` of a datagram stay until completion.
     [[nodiscard]] PostVerdict post_send(const SendRequestOf& request) noexcept {
         const SendRequest& work = work_of(request);
-        if (work.sges.size() > roce::kMaxSges) {
+        if (work.sges.size() > kSges) {
             return PostVerdict::TooManySges;
         }
         if (work.is_inline && work.inline_bytes.size() > kInlineBytes) {
@@ -61,7 +62,7 @@ public:
         });
     }
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept {
-        if (request.sges.size() > roce::kMaxSges) {
+        if (request.sges.size() > kSges) {
             return PostVerdict::TooManySges;
         }
         return push([&](Entry& entry) noexcept {
@@ -86,7 +87,7 @@ private:
         SendRequestOf send{};
         std::uint32_t sge_count = 0;
         std::size_t inline_count = 0;
-        std::array<Sge, roce::kMaxSges> sges{};
+        std::array<Sge, kSges> sges{};
         std::array<std::uint8_t, kInlineBytes> inline_bytes{};
 
         void copy(std::span<const Sge> from) noexcept {

@@ -5,7 +5,7 @@
 
 namespace cairn::roce {
 
-constexpr std::uint32_t kMaxSges = 8;                     // scatter/gather elements of one work request
+constexpr std::uint32_t kMaxSges = 32;                    // scatter/gather elements of one work request
 constexpr std::uint32_t kMaxMessageBytes = 1U << 30U;     // 2^22 packets at the smallest path MTU: half a PSN window
 constexpr std::uint32_t kMaxRdAtomic = 16;                // READs and atomics outstanding in either direction
 constexpr std::uint32_t kMaxQueueSlots = 1U << 16U;       // work requests in one queue

@@ -25,10 +25,17 @@ static_assert(sizeof(ReceiveHead) == 16);
 
 // A receive request that was taken, as it was posted. Of the SGEs behind `sge_count` nothing is known.
 struct ReceiveWqe {
-    ReceiveHead head{};
-    std::array<Sge, kMaxSges> sges{};
+    static constexpr std::uint32_t kFewSges = 8;
 
-    [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), head.sge_count}; }
+    ReceiveHead head{};
+    std::array<Sge, kFewSges> few{};
+    Sge* many =
+        nullptr;  // place for those of a request that has more: kMaxSges; nullptr: the queue has no such requests
+
+    [[nodiscard]] Sge* place_for(std::size_t count) noexcept { return count <= kFewSges ? few.data() : many; }
+    [[nodiscard]] std::span<const Sge> pieces() const noexcept {
+        return {head.sge_count <= kFewSges ? few.data() : many, head.sge_count};
+    }
 };
 
 // A request that is taken is the taker's: the queue forgets it. Used by one thread; allocates only when made or
@@ -61,6 +68,7 @@ public:
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
+    [[nodiscard]] std::uint32_t max_sges() const noexcept { return max_sges_; }
     // Returns how much memory the slots of such a queue take.
     [[nodiscard]] static constexpr std::size_t bytes_for(std::uint32_t slots, std::uint32_t max_sges) noexcept {
         return std::bit_ceil(slots) * (sizeof(ReceiveHead) + max_sges * sizeof(Sge));

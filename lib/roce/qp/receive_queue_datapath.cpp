@@ -33,8 +33,10 @@ const ReceiveHead& ReceiveQueue::front() const noexcept {
 void ReceiveQueue::take(ReceiveWqe& into) noexcept {
     const std::size_t count = front().sge_count;
     const std::size_t at = sges_of(head_);
+    Sge* const place = into.place_for(count);
+    CAIRN_ASSERT(place != nullptr);
     for (std::size_t i = 0; i < count; ++i) {
-        into.sges[i] = sges_[at + i];
+        place[i] = sges_[at + i];
     }
     into.head = take();
 }

@@ -1,10 +1,10 @@
 // Parts of a message in the pieces of memory that a work request names.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
+#include "lib/base/unset_array.hpp"
 #include "lib/roce/qp/memory.hpp"
 #include "lib/roce/qp/work.hpp"
 
@@ -12,7 +12,7 @@ namespace cairn::roce {
 
 // Up to kMaxSges pieces, in order.
 struct Pieces {
-    std::array<std::span<std::uint8_t>, kMaxSges> at{};
+    UnsetArray<std::span<std::uint8_t>, kMaxSges> at;  // the first `count`
     std::uint32_t count = 0;
     bool sendable = false;  // the port can send from them without a copy
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "lib/roce/qp/attributes.hpp"
@@ -48,7 +49,7 @@ struct ResponderContext {
 // one acknowledgement of everything up to the last good packet, or a NAK.
 class Responder {
 public:
-    Responder(Qpn qpn, const ResponderContext& context, wire::Service service = wire::Service::Rc) noexcept;
+    Responder(Qpn qpn, const ResponderContext& context, wire::Service service = wire::Service::Rc);
 
     // Forgets everything and expects attributes.receive_psn. `attributes` outlive the responder. An XRC target has no
     // `pd`.
@@ -116,6 +117,7 @@ private:
     struct TakenReceive {
         ReceiveWqe wqe{};
         bool is_kept = false;
+        std::unique_ptr<Sge[]> many{};  // nullptr: no request has so many SGEs
     };
 
     [[nodiscard]] KeyUser key_user() const noexcept { return {receiver_.pd, qpn_}; }

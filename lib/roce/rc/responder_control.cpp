@@ -2,7 +2,7 @@
 
 namespace cairn::roce::rc {
 
-Responder::Responder(Qpn qpn, const ResponderContext& context, wire::Service service) noexcept
+Responder::Responder(Qpn qpn, const ResponderContext& context, wire::Service service)
     : qpn_(qpn),
       memory_(context.memory),
       counters_(context.counters),
@@ -12,7 +12,13 @@ Responder::Responder(Qpn qpn, const ResponderContext& context, wire::Service ser
       xrc_(context.xrc),
       write_sink_(context.writes),
       receiver_{context.receives, context.completions, {}, {}},
-      early_(context.held) {}
+      early_(context.held) {
+    // An XRC target does not know the queues of its messages yet.
+    if (context.receives == nullptr ? bool{xrc_} : context.receives->max_sges() > ReceiveWqe::kFewSges) {
+        receive_.many = std::make_unique<Sge[]>(kMaxSges);
+        receive_.wqe.many = receive_.many.get();
+    }
+}
 
 void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     early_.start();

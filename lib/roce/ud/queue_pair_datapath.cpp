@@ -175,7 +175,9 @@ std::optional<Drop> UdQueuePair::judge(const UdDatagram& datagram) noexcept {
 }
 
 void UdQueuePair::take(const UdDatagram& datagram) noexcept {
+    UnsetArray<Sge, kMaxSges> many;
     ReceiveWqe wqe;
+    wqe.many = many.data();
     core_.receives().take(wqe);
     if (!place_datagram(datagram, wqe.pieces())) {
         core_.complete_receive(wqe.head.wr_id, CompletionStatus::LocalProtection);

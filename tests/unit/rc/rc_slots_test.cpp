@@ -51,6 +51,24 @@ TEST(RcReceiveQueue, ARequestWithoutMemoryTakesSixteenBytes) {
     EXPECT_EQ(ReceiveQueue::bytes_for(64, 1), 64U * (16U + sizeof(Sge)));
 }
 
+TEST(RcReceiveQueue, ARequestOfManyPiecesIsTakenToTheirPlace) {
+    ReceiveQueue queue(2, kMaxSges);
+    std::array<Sge, kMaxSges> sges;
+    for (std::uint32_t i = 0; i < kMaxSges; ++i) {
+        sges[i] = {i, 1, {}};
+    }
+    std::array<Sge, kMaxSges> many;
+    ReceiveWqe taken;
+    taken.many = many.data();
+    for (const std::size_t count : {std::size_t{ReceiveWqe::kFewSges}, sges.size()}) {
+        ASSERT_EQ(queue.post({1, std::span(sges).first(count)}), PostVerdict::Posted);
+        queue.take(taken);
+        ASSERT_EQ(taken.pieces().size(), count);
+        EXPECT_EQ(taken.pieces().data(), count == sges.size() ? many.data() : taken.few.data());
+        EXPECT_EQ(taken.pieces().back().address, count - 1);
+    }
+}
+
 TEST(RcReceiveQueue, TheLongestRequestIsCounted) {
     ReceiveQueue queue(1, kMaxSges);
     const std::vector<Sge> sges(kMaxSges, Sge{0, 0xffffffffU, {}});
