@@ -43,13 +43,13 @@ void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept 
     out.max_sge_rd = roce::kMaxSges;
     out.max_cq = kMostObjects;
     out.max_cqe = roce::kMaxCompletionSlots;
-    out.max_mr = kMostObjects - 1;
+    out.max_mr = roce::kMaxRegions;
     out.max_pd = kMostObjects;
     out.max_qp_rd_atom = roce::kMaxRdAtomic;
     out.max_res_rd_atom = static_cast<int>(roce::kMaxRdAtomic) * kMostQps;
     out.max_qp_init_rd_atom = roce::kMaxRdAtomic;
     out.atomic_cap = IBV_ATOMIC_HCA;
-    out.max_mw = kMostObjects - 1;
+    out.max_mw = roce::kMaxRegions;
     out.max_mcast_grp = 256;
     out.max_mcast_qp_attach = 64;
     out.max_total_mcast_qp_attach = out.max_mcast_grp * out.max_mcast_qp_attach;

@@ -12,6 +12,7 @@
 #include "lib/base/result.hpp"
 #include "lib/base/types.hpp"
 #include "lib/roce/qp/limits.hpp"
+#include "lib/roce/qp/region_keys.hpp"
 #include "lib/roce/qp/rights.hpp"
 
 namespace cairn::roce {
@@ -77,7 +78,8 @@ class MemoryTable {
 public:
     using Seed = std::array<std::uint64_t, 2>;  // hard to guess; a test gives its own
 
-    // `regions` is in [1, kMaxRegions] (asserted).
+    // `regions` is in [1, kMaxRegions] (asserted). Memory is taken for the first RegionKeys::kFirst, and for more as
+    // they are needed.
     MemoryTable(std::uint32_t regions, const Seed& seed);
 
     [[nodiscard]] Pd create_pd();
@@ -171,13 +173,16 @@ private:
     void unbind(Region& window) noexcept;
     [[nodiscard]] std::optional<Error> judge_region(const RegionRequest& request);
     [[nodiscard]] Result<Region*> take_slot(Pd pd);
+    [[nodiscard]] bool grow();
     void give_slot(Region& region) noexcept;
     void note_end(const Region& region) noexcept;
     [[nodiscard]] Domain* domain(Pd pd) noexcept;
 
     Seed seed_;
-    std::uint32_t index_shift_;  // the bits of a key above these are the index
+    RegionKeys keys_;
+    std::uint32_t most_;  // regions
     std::uint32_t in_use_ = 0;
+    std::uint32_t bound_2b_ = 0;  // windows of type 2B that are bound
     std::span<const std::uint8_t> ended_{};
     std::vector<Region> regions_;
     std::vector<std::uint32_t> free_;  // indices, the one free for longest first

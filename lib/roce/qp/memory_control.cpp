@@ -9,15 +9,13 @@
 
 namespace cairn::roce {
 
-namespace {
-
-constexpr std::uint32_t kGenerationBits = 8;
-
-}  // namespace
-
-MemoryTable::MemoryTable(std::uint32_t regions, const Seed& seed) : seed_(seed), regions_(regions), free_(regions) {
+MemoryTable::MemoryTable(std::uint32_t regions, const Seed& seed)
+    : seed_(seed),
+      keys_(regions),
+      most_(regions),
+      regions_(std::min(regions, RegionKeys::kFirst)),
+      free_(regions_.size()) {
     CAIRN_ASSERT(regions >= 1 && regions <= kMaxRegions);
-    index_shift_ = 32U - std::max(1U, static_cast<std::uint32_t>(std::bit_width(regions - 1)));
     std::iota(free_.begin(), free_.end(), 0U);
 }
 
@@ -26,10 +24,7 @@ MemoryTable::MemoryTable(std::uint32_t regions, const Seed& seed) : seed_(seed),
 Rkey MemoryTable::make_key(std::uint32_t index, std::uint32_t generation) const noexcept {
     constexpr std::uint64_t kOfIndexOnly = std::uint64_t{1} << 63U;
     const std::uint64_t secret = sip_hash(seed_, (std::uint64_t{index} << 32U) | generation);
-    const auto moved = static_cast<std::uint32_t>(generation + sip_hash(seed_, kOfIndexOnly | index));
-    const std::uint32_t secret_mask = (std::uint32_t{1} << (index_shift_ - kGenerationBits)) - 1;
-    return Rkey{(index << index_shift_) | ((static_cast<std::uint32_t>(secret) & secret_mask) << kGenerationBits) |
-                (moved & 0xffU)};
+    return keys_.make(index, secret, generation + sip_hash(seed_, kOfIndexOnly | index));
 }
 
 MemoryTable::Domain* MemoryTable::domain(Pd pd) noexcept {
@@ -89,9 +84,25 @@ std::optional<Error> MemoryTable::judge_region(const RegionRequest& request) {
     return std::nullopt;
 }
 
+// All regions are in use. False: there are as many as there may be.
+// mutants: qp-memory-table-grow
+bool MemoryTable::grow() {
+    const auto before = static_cast<std::uint32_t>(regions_.size());
+    const std::uint32_t after = std::min(2 * before, most_);
+    if (after == before) {
+        return false;
+    }
+    std::vector<std::uint32_t> free(after);
+    std::iota(free.begin(), free.end(), before);  // the first of them: the others are in use
+    regions_.resize(after);
+    free_.swap(free);
+    free_head_ = 0;
+    return true;
+}
+
 // With a key of its own, in this domain, and nothing else.
 Result<MemoryTable::Region*> MemoryTable::take_slot(Pd pd) {
-    if (in_use_ == regions_.size()) {
+    if (in_use_ == regions_.size() && !grow()) {
         return Error{"no memory region left", "destroy unused ones or make the table larger"};
     }
     const std::uint32_t index = free_[free_head_];

@@ -6,7 +6,7 @@ namespace cairn::roce {
 
 // mutants: qp-memory-table-at
 const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
-    const std::uint32_t index = key.value >> index_shift_;
+    const std::uint32_t index = keys_.index_of(key);
     if (index >= regions_.size()) {
         return nullptr;
     }

@@ -12,7 +12,7 @@ constexpr Rights kOfWindows =
 }  // namespace
 
 std::optional<std::uint32_t> MemoryTable::find_window(Rkey key) const noexcept {
-    const std::uint32_t index = key.value >> index_shift_;
+    const std::uint32_t index = keys_.index_of(key);
     if (index >= regions_.size()) {
         return std::nullopt;
     }
@@ -34,6 +34,7 @@ bool MemoryTable::destroy_window(Rkey key) noexcept {
 void MemoryTable::unbind(Region& window) noexcept {
     if (window.bound) {
         --regions_[window.bound_to].windows;
+        bound_2b_ -= window.kind == Kind::Window2B ? 1 : 0;
     }
     window.bound = false;
     window.vanished = false;
@@ -78,10 +79,11 @@ std::optional<MemoryRefusal> MemoryTable::bind_window(const WindowBinding& bindi
     if (binding.bytes == 0) {
         return std::nullopt;
     }
-    Region& region = regions_[binding.region.value >> index_shift_];
+    window->bound_to = keys_.index_of(Rkey{binding.region.value});
+    Region& region = regions_[window->bound_to];
     ++region.windows;
     window->bound = true;
-    window->bound_to = binding.region.value >> index_shift_;
+    bound_2b_ += window->kind == Kind::Window2B ? 1 : 0;
     window->base = binding.zero_based ? 0 : binding.address;
     window->bytes = binding.bytes;
     window->data = region.data + (binding.address - region.base);
@@ -92,7 +94,8 @@ std::optional<MemoryRefusal> MemoryTable::bind_window(const WindowBinding& bindi
 }
 
 void MemoryTable::free_windows(Qpn qpn) noexcept {
-    for (Region& region : regions_) {
+    for (std::size_t i = 0; bound_2b_ != 0 && i < regions_.size(); ++i) {
+        Region& region = regions_[i];
         if (region.live && region.bound && region.kind == Kind::Window2B && region.qpn == qpn) {
             unbind(region);
         }
