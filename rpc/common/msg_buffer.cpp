@@ -34,10 +34,15 @@ std::uint32_t MsgPool::bytes_for(std::uint32_t capacity_bytes) noexcept {
     return std::bit_ceil(std::max(capacity_bytes, mem::BufferPool::kSmallestBytes));  // a size class
 }
 
-std::uint32_t MsgPool::longest_message() const noexcept {
+// Buffers are powers of two. So they find room one beside the other, the longest first.
+// mutants: rpc-msg-pool-longest-message
+std::uint32_t MsgPool::longest_message(std::uint32_t count, std::uint64_t taken_bytes) const noexcept {
+    const auto holds = [this, count, taken_bytes](std::uint32_t bytes) {
+        return std::uint64_t{count} * bytes_for(bytes) + taken_bytes <= pool_.capacity_bytes();
+    };
     std::uint32_t fits = 0;
     for (std::uint32_t step = std::bit_floor(kMaxMessageBytes); step != 0; step /= 2) {
-        fits += fits + step <= kMaxMessageBytes && bytes_for(fits + step) <= pool_.capacity_bytes() ? step : 0;
+        fits += fits + step <= kMaxMessageBytes && holds(fits + step) ? step : 0;
     }
     return fits;
 }

@@ -36,8 +36,9 @@ public:
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return pool_.live_bytes(); }
     [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return pool_.capacity_bytes(); }
-    // Returns the size of the longest message that fits into the pool while it has no live buffers.
-    [[nodiscard]] std::uint32_t longest_message() const noexcept;
+    // Returns the size of the longest message of which the pool holds `count` beside buffers that take `taken_bytes` of
+    // it, if it has no others.
+    [[nodiscard]] std::uint32_t longest_message(std::uint32_t count = 1, std::uint64_t taken_bytes = 0) const noexcept;
     // Returns the bytes of the pool that a buffer of `capacity_bytes` takes.
     [[nodiscard]] static std::uint32_t bytes_for(std::uint32_t capacity_bytes) noexcept;
 

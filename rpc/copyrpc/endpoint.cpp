@@ -15,7 +15,52 @@ constexpr std::uint16_t kMostSessions = 4096;
 constexpr Duration kLongestHold = milliseconds(1);
 constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the shared receive queue has half as many more
 
-Status judge(const EndpointConfig& config) {
+constexpr std::uint32_t kLongAtATime = 4;  // messages that the pool holds: see kLongestOfPool
+
+// The longest ring that a caller may have.
+std::uint32_t longest_ring_of(const EndpointConfig& config) noexcept {
+    const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
+    return std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
+}
+
+// What of the pool the sessions take, if each has a peer with the longest ring.
+// mutants: copyrpc-endpoint-bytes-of-sessions
+std::uint64_t bytes_of_sessions(const EndpointConfig& config) noexcept {
+    const std::uint64_t rings =
+        std::uint64_t{rpc::MsgPool::bytes_for(config.ring_bytes)} + rpc::MsgPool::bytes_for(longest_ring_of(config));
+    const std::uint64_t words = config.flow == Flow::Read ? rpc::MsgPool::bytes_for(Peers::kWordBytes) : 0;
+    return config.sessions_max * (rings + words);
+}
+
+// Messages that no memory could ever hold are not promised.
+// mutants: copyrpc-endpoint-judge-messages
+Status judge_messages(const EndpointConfig& config, const rpc::MsgPool& pool) {
+    const std::uint32_t bytes = config.message_bytes_max;
+    if (bytes > rpc::kMaxMessageBytes && bytes != kLongestOfPool) {
+        return Error{fmt::format("messages of {} bytes are too long", bytes),
+                     fmt::format("choose at most {}", rpc::kMaxMessageBytes)};
+    }
+    const std::uint32_t longest = pool.longest_message(kLongAtATime, bytes_of_sessions(config));
+    if (bytes > longest && bytes != kLongestOfPool) {
+        return Error{
+            fmt::format("a pool of {} bytes is too small for messages of {} beside the rings of {} sessions",
+                        pool.capacity_bytes(), bytes, config.sessions_max),
+            fmt::format("choose message_bytes_max of at most {}, lower sessions_max, or give the pool {} bytes",
+                        longest,
+                        std::uint64_t{kLongAtATime} * rpc::MsgPool::bytes_for(bytes) + bytes_of_sessions(config))};
+    }
+    return Nothing{};
+}
+
+// `message_bytes_max` is a number.
+EndpointConfig resolve(EndpointConfig config, const rpc::MsgPool& pool) noexcept {
+    if (config.message_bytes_max == kLongestOfPool) {
+        config.message_bytes_max = pool.longest_message(kLongAtATime, bytes_of_sessions(config));
+    }
+    return config;
+}
+
+Status judge(const EndpointConfig& config, const rpc::MsgPool& pool) {
     if (!Hello::is_valid_ring(config.ring_bytes)) {
         return Error{fmt::format("a ring of {} bytes is out of range", config.ring_bytes),
                      fmt::format("choose a power of two from {} to {}", RingShape::kLeastBytes, RingShape::kMostBytes)};
@@ -45,15 +90,16 @@ Status judge(const EndpointConfig& config) {
         return Error{fmt::format("batches held for {} ns are out of range", config.hold.most.ns),
                      "choose 1 ms at most"};
     }
-    const RingShape ring(config.ring_bytes / kBlockBytes);
-    if (config.message_bytes_max > rpc::kMaxMessageBytes) {
-        return Error{fmt::format("messages of {} bytes are too long", config.message_bytes_max),
-                     fmt::format("choose at most {}", rpc::kMaxMessageBytes)};
+    if (Status good = judge_messages(config, pool); !good.ok()) {
+        return good;
     }
-    if (config.answer_bytes > std::max(Message::answer_max(ring.charge_max()), config.message_bytes_max)) {
+    const RingShape ring(config.ring_bytes / kBlockBytes);
+    const std::uint32_t longest =
+        std::max(Message::answer_max(ring.charge_max()), resolve(config, pool).message_bytes_max);
+    if (config.answer_bytes > longest) {
         return Error{
             fmt::format("answers of {} bytes are too long for a ring of {}", config.answer_bytes, config.ring_bytes),
-            fmt::format("choose at most {}, or a larger ring", Message::answer_max(ring.charge_max()))};
+            fmt::format("choose at most {}, a larger ring or a larger pool", longest)};
     }
     return Nothing{};
 }
@@ -61,9 +107,7 @@ Status judge(const EndpointConfig& config) {
 // Answers lie in the largest ring that a caller may have, or are WRITTEN by themselves. A thread's answer waits in the
 // pool.
 rpc::AnswerLimit answer_limit_of(const EndpointConfig& config, const rpc::MsgPool& pool) noexcept {
-    const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
-    const std::uint32_t ring_bytes = std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
-    const std::uint32_t in_ring = Message::answer_max(RingShape(ring_bytes / kBlockBytes).charge_max());
+    const std::uint32_t in_ring = Message::answer_max(RingShape(longest_ring_of(config) / kBlockBytes).charge_max());
     return {std::min(std::max(in_ring, config.message_bytes_max), pool.longest_message()),
             "raise message_bytes_max, and give the pool as much memory"};
 }
@@ -72,10 +116,10 @@ rpc::AnswerLimit answer_limit_of(const EndpointConfig& config, const rpc::MsgPoo
 
 Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, verbs::Device& device,
                                                    connections::Home& home, rpc::MsgPool& pool) {
-    if (Status good = judge(config); !good.ok()) {
+    if (Status good = judge(config, pool); !good.ok()) {
         return good.error();
     }
-    std::unique_ptr<Endpoint> endpoint(new Endpoint(config, device, pool));
+    std::unique_ptr<Endpoint> endpoint(new Endpoint(resolve(config, pool), device, pool));
     if (Status opened = endpoint->open(home); !opened.ok()) {
         return opened.error();
     }

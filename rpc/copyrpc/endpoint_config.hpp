@@ -25,6 +25,9 @@ using rpc::PostVerdict;
 using rpc::RequestHandle;
 
 constexpr Duration kLeastPeerTimeout = milliseconds(20);
+// As long as the pool has room, beside the rings of all sessions, for four of them: the request of a call and its
+// answer, and those of a peer's call. So neither waits for the other without end.
+constexpr std::uint32_t kLongestOfPool = 0xffffffffU;
 
 struct EndpointConfig {
     std::uint32_t ring_bytes = 64U << 10U;  // of each session, one for either direction; a power of two, 4 KiB to 1 MiB
@@ -39,8 +42,8 @@ struct EndpointConfig {
     std::uint32_t calls_max = 4096;     // calls that wait or are under way, of all sessions
     std::uint32_t answer_bytes = 1024;  // room for the answer of a call that has no response buffer
     // Requests and answers that are too long for the rings are READ and WRITTEN by themselves, up to so many bytes; 0:
-    // none. Either direction takes a quarter of the pool at most, or one message.
-    std::uint32_t message_bytes_max = rpc::kMaxMessageBytes;
+    // none. At most what kLongestOfPool says. Either direction takes a quarter of the pool at most, or one message.
+    std::uint32_t message_bytes_max = kLongestOfPool;
     HoldConfig hold{};                   // of batches
     Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.

@@ -78,7 +78,7 @@ Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
 // Our consumer word, and room for the peer's.
 Status Peers::give_word(Session& session) {
     constexpr std::uint32_t kBytes = sizeof(RawConsumerWord);
-    session.word_memory = pool_.allocate(2 * kBytes);
+    session.word_memory = pool_.allocate(kWordBytes);
     if (!session.word_memory.valid()) {
         return Error{"there is no memory for a session's words", "give the pool more"};
     }

@@ -22,6 +22,8 @@ namespace cairn::copyrpc {
 
 class Peers final : public rpc::LinkOwner {
 public:
+    static constexpr std::uint32_t kWordBytes = 2 * sizeof(RawConsumerWord);  // of a session, with Flow::Read
+
     // All references outlive the object.
     Peers(const EndpointConfig& config, verbs::Device& device, Queues& queues, rpc::MsgPool& pool, Sessions& sessions,
           Client& client, Server& server, OneSided& one_sided) noexcept

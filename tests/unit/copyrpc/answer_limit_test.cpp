@@ -39,11 +39,11 @@ TEST_F(CopyrpcAnswerLimit, ATypesLongestAnswerMayLieInAPeersLargerRingOrTravelBy
     const Host longer("10.0.0.4", 44, config);
     EXPECT_TRUE(longer.endpoint->set_background_handler(kEcho, nullptr, nullptr, 100'000).ok());
     EXPECT_FALSE(longer.endpoint->set_background_handler(kEcho, nullptr, nullptr, 100'001).ok());
-    config.message_bytes_max = rpc::kMaxMessageBytes;
+    config.message_bytes_max = kLongestOfPool;
     const Host longest("10.0.0.5", 55, config);
-    EXPECT_TRUE(longest.endpoint->set_handler(kEcho, nullptr, nullptr, longest.pool.longest_message()).ok());
-    EXPECT_FALSE(longest.endpoint->set_handler(kEcho, nullptr, nullptr, longest.pool.longest_message() + 1).ok())
-        << "there is no memory for it";
+    const std::uint32_t most = longest.pool.longest_message(4, std::uint64_t{config.sessions_max} * (68U << 10U));
+    EXPECT_TRUE(longest.endpoint->set_handler(kEcho, nullptr, nullptr, most).ok());
+    EXPECT_FALSE(longest.endpoint->set_handler(kEcho, nullptr, nullptr, most + 1).ok()) << "there is no memory for it";
 }
 
 }  // namespace

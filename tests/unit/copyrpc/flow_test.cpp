@@ -150,7 +150,7 @@ protected:
     CopyrpcLongReads() : TwoHosts(with_long()) {}
     static EndpointConfig with_long() {
         EndpointConfig config = reads();
-        config.message_bytes_max = rpc::kMaxMessageBytes;
+        config.message_bytes_max = kLongestOfPool;
         config.answer_bytes = 300'000;
         return config;
     }

@@ -26,8 +26,10 @@ inline EndpointConfig small_config(std::uint32_t answer_bytes) {
 struct Host {
     static constexpr std::size_t kPoolBytes = 16U << 20U;
 
-    Host(const char* address, std::uint64_t seed, const EndpointConfig& config)
-        : port(address, 4096), worker(worker::Worker::create(port, engine_config(seed), Instant{}).value()) {
+    Host(const char* address, std::uint64_t seed, const EndpointConfig& config, std::size_t pool_bytes = kPoolBytes)
+        : port(address, 4096),
+          memory(pool_bytes),
+          worker(worker::Worker::create(port, engine_config(seed), Instant{}).value()) {
         home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
         device = std::make_unique<verbs::Device>(*worker);
         endpoint = Endpoint::create(config, *device, *home, pool).value();
@@ -47,7 +49,7 @@ struct Host {
     }
 
     test::WirePort port;
-    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kPoolBytes);
+    std::vector<std::uint8_t> memory;
     rpc::MsgPool pool{memory};
     std::unique_ptr<worker::Worker> worker;
     std::unique_ptr<connections::Home> home;

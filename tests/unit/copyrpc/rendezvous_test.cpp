@@ -10,7 +10,7 @@ constexpr std::uint32_t kLong = 1U << 20U;
 
 EndpointConfig with_long_answers() {
     EndpointConfig config = small_config(kLong + 1);
-    config.message_bytes_max = rpc::kMaxMessageBytes;
+    config.message_bytes_max = kLongestOfPool;
     config.sessions_max = 4;
     config.peer_timeout = milliseconds(200);
     return config;
