@@ -4,14 +4,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "apps/rpcbench/system.hpp"
 #include "lib/connections/home.hpp"
 #include "lib/verbs/device.hpp"
+#include "rpc/common/host_shares.hpp"
 
 namespace cairn::rpcbench {
+
+// The sessions that an endpoint has room for.
+struct Places {
+    std::uint16_t all = 0;
+    std::uint16_t own = 0;  // that it makes itself
+};
+// A server takes `--sessions` clients of one host.
+[[nodiscard]] inline Places places_of(const Options& options) noexcept {
+    constexpr std::size_t kMost = 4096;
+    const std::size_t own = options.peer.empty() ? 0 : options.sessions;
+    const std::size_t guests = options.server ? rpc::HostShares::places_for(options.sessions) : 0;
+    return {static_cast<std::uint16_t>(std::max(own, std::min(own + guests, kMost))), static_cast<std::uint16_t>(own)};
+}
 
 // `Event` is the system's session event.
 template <class Endpoint, class Event>

@@ -10,8 +10,8 @@ namespace cairn::rpcbench {
 copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
     const std::uint32_t calls = options.peer.empty() ? 1 : (options.window + options.sessions - 1) / options.sessions;
     copyrpc::EndpointConfig config;
-    const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
-    config.sessions_max = static_cast<std::uint16_t>(both * options.sessions);
+    config.sessions_max = places_of(options).all;
+    config.own_sessions = places_of(options).own;
     config.ring_bytes =
         options.copyrpc.ring_bytes != 0
             ? options.copyrpc.ring_bytes

@@ -214,7 +214,7 @@ void declare_load(CLI::App& app, Options& options) {
         ->check(CLI::PositiveNumber);
     app.add_flag("--check", options.check, "verify every byte of requests and answers");
     app.add_option("--sessions", options.sessions,
-                   "sessions of an lcore; a copyrpc server takes so many at most (without the argument 64)")
+                   "sessions of an lcore; a server of connections takes so many of one host (without the argument 64)")
         ->check(CLI::Range(1U, 24575U))  // three quarters of a server's table
         ->capture_default_str();
     app.add_option("--deadline", options.deadline_ms, "milliseconds a call may take; 0: no deadline");

@@ -7,7 +7,6 @@ namespace cairn::rpcbench {
 
 scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
     const ScalerpcOptions& own = options.scalerpc;
-    const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
     const std::uint32_t longest = std::max(options.request_bytes, options.response_bytes);
     scalerpc::EndpointConfig config;
     config.shape.bytes = own.block_bytes != 0 ? own.block_bytes
@@ -18,7 +17,8 @@ scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
     config.groups.size = own.group;
     config.groups.slice = microseconds(own.slice_us);
     config.cohort = static_cast<std::uint8_t>(own.cohort);
-    config.sessions_max = static_cast<std::uint16_t>(both * options.sessions);
+    config.sessions_max = places_of(options).all;
+    config.own_sessions = places_of(options).own;
     config.calls_max = std::max(config.calls_max, options.window);
     config.peer_timeout = milliseconds(options.peer_timeout_ms);
     config.path_mtu_bytes = options.ports.path_mtu_bytes;

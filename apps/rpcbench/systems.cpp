@@ -32,9 +32,8 @@ roce::EngineConfig engine_config(const Options& options) {
     if (options.system == SystemKind::Ud) {
         config.max_regions = kOwnRegions;
     } else if (options.system != SystemKind::Erpc) {
-        const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
         config.max_queue_pairs =
-            both * options.sessions + 1 + (options.scalerpc.keeps_time() ? kTimeSessions + 1U : 0U);
+            places_of(options).all + 1U + (options.scalerpc.keeps_time() ? kTimeSessions + 1U : 0U);
         config.max_regions = kRegionsOfSession * config.max_queue_pairs + kOwnRegions;
         if (options.system == SystemKind::Copyrpc) {
             config.max_regions +=

@@ -27,7 +27,7 @@ scalerpc::EndpointConfig TimeKeeper::config_of(const Options& options) {
     scalerpc::EndpointConfig config;
     config.shape = {64, 4};
     config.features = {false, false, false, false, false, false};
-    config.sessions_max = kTimeSessions;
+    config.sessions_max = config.host_sessions_max = kTimeSessions;  // one of each lcore
     config.calls_max = kTimeSessions;
     config.long_answers = 1;
     config.peer_timeout = milliseconds(options.peer_timeout_ms);

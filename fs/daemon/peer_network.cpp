@@ -25,6 +25,7 @@ copyrpc::EndpointConfig endpoint_of(const PeerNetworkConfig& config) {
     endpoint.receives = kReceives;
     endpoint.sessions_max = sessions_of(cluster);
     endpoint.own_sessions = static_cast<std::uint16_t>(peers_of(cluster));
+    endpoint.host_sessions_max = endpoint.sessions_max;  // a host has many shards; PeerLinks has few strangers
     endpoint.calls_max = PeerMail::kMostCalls + cluster.shards() * (Gateway::kMostUnderWay + 1);
     endpoint.answer_bytes = 256;
     endpoint.message_bytes_max = 0;  // strangers get no memory

@@ -149,6 +149,7 @@ Status Endpoint::open(connections::Home& home) {
     links.path_mtu_bytes = config_.path_mtu_bytes;
     links.sessions_max = config_.sessions_max;
     links.own_sessions = config_.own_sessions;
+    links.host_sessions_max = config_.host_sessions_max;
     links_ = std::make_unique<rpc::Links>(links, device_, home, peers_, statistics_.links);
     exchange_.emplace(queues_, sessions_, peers_, *links_, client_, server_, one_sided_, config_.hold, statistics_);
     tenancy_ = device_.worker().add(*this);

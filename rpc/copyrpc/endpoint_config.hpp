@@ -37,8 +37,10 @@ struct EndpointConfig {
     // batches are shorter, and stay so. Over sockets, where each costs a system call, 8 bring five times as many calls
     // as 64.
     std::uint16_t receives = 8;
-    std::uint16_t sessions_max = 64;    // 1 to 4096
-    std::uint16_t own_sessions = 0;     // of them, so many are kept for connect(): peers that come have the others
+    std::uint16_t sessions_max = 64;  // 1 to 4096
+    std::uint16_t own_sessions = 0;   // of them, so many are kept for connect(): peers that come have the others
+    // So many of the others the peers of one host may have; 0: three times as many as are free.
+    std::uint16_t host_sessions_max = 0;
     std::uint32_t calls_max = 4096;     // calls that wait or are under way, of all sessions
     std::uint32_t answer_bytes = 1024;  // room for the answer of a call that has no response buffer
     // Requests and answers that are too long for the rings are READ and WRITTEN by themselves, up to so many bytes; 0:

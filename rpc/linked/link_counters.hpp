@@ -14,7 +14,8 @@ namespace cairn::rpc {
     X(rejected, system "_rejected", "connections that did not open: the peer refused them, or its greeting is no") \
     X(unanswered, system "_unanswered", "connections that did not open: the peer did not answer")                  \
     X(displaced, system "_displaced", "peers that had asked but not answered, and gave way to others")             \
-    X(refused, system "_refused", "connections refused: no handler, session, memory, or greeting")
+    X(refused, system "_refused",                                                                                  \
+      "connections refused: no handler, session, memory, or greeting; or their host has its share")
 
 #define CAIRN_LINK_COUNTER(member, name, meaning) telemetry::Counter member;
 struct LinkCounters {

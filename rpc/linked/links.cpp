@@ -40,7 +40,7 @@ Links::Links(const LinkConfig& config, verbs::Device& device, connections::Home&
 void Links::end_all() {
     owner_.for_each([this](LinkedSession& session) {
         connector_.abandon(session.connection, device_.worker().now());
-        owner_.remove(session);
+        remove(session);
     });
     left_.clear();
 }
@@ -68,6 +68,8 @@ Result<SessionId> Links::connect(const net::IpAddress& remote, std::uint16_t por
     }
     LinkedSession& session = *made.value();
     session.ours = true;
+    ++sessions_;
+    ++ours_;
     verbs::ConnectTo to;
     to.remote = remote;
     to.port = port;
@@ -76,7 +78,7 @@ Result<SessionId> Links::connect(const net::IpAddress& remote, std::uint16_t por
     auto connection = connector_.connect(*session.qp, to, now);
     if (!connection.ok()) {
         const Error error = connection.error();
-        owner_.remove(session);
+        remove(session);
         return error;
     }
     session.connection = connection.value();
@@ -111,7 +113,7 @@ bool Links::poll_events(bool serves, Instant now) {
             on_silent(silent->id, now);
         } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
             if (LinkedSession* const session = owner_.of_connection(released->id); session != nullptr) {
-                owner_.remove(*session);
+                remove(*session);
             }
         }
     }
@@ -163,22 +165,31 @@ bool Links::displace(const net::IpAddress& newcomer, bool of_guests, Instant now
     counters_.displaced += first->state == LinkState::Ending ? 0 : 1;
     std::erase(left_, first->id);
     connector_.abandon(first->connection, now);
-    owner_.remove(*first);
+    remove(*first);
     return true;
 }
 
 // However many strangers come, the sessions that this end makes itself find room.
-bool Links::has_room_for_guests() {
-    std::size_t guests = 0;
-    owner_.for_each([&guests](const LinkedSession& session) { guests += session.ours ? 0U : 1U; });
-    return guests + config_.own_sessions < config_.sessions_max;
+bool Links::has_room_for_guests() const noexcept {
+    return sessions_ - ours_ + config_.own_sessions < config_.sessions_max;
+}
+
+// Of the places of sessions that are not open, each gives way to a peer that proves where it is. Peers that have only
+// asked hold no share: whoever asks in the name of a host takes nothing from it.
+// mutants: linked-links-may-hold-another
+bool Links::may_hold_another(const net::IpAddress& host) const {
+    if (config_.host_sessions_max != 0) {
+        return shares_.held_by(host) < config_.host_sessions_max;
+    }
+    const std::size_t taken = std::max<std::size_t>(config_.own_sessions, ours_) + guests_open_;
+    return shares_.may_add(host, config_.sessions_max > taken ? config_.sessions_max - taken : 0);
 }
 
 // mutants: linked-links-admit
 bool Links::admit(const cm::Requested& requested, Instant now) {
     const net::IpAddress asker = requested.route.remote.share_holder();
-    const bool has_room = config_.own_sessions == 0 || has_room_for_guests();
-    if (!has_room && !displace(asker, true, now)) {
+    const bool has_room = has_room_for_guests();
+    if (!may_hold_another(asker) || (!has_room && !displace(asker, true, now))) {
         return false;
     }
     auto made = owner_.make(false);
@@ -189,11 +200,12 @@ bool Links::admit(const cm::Requested& requested, Instant now) {
         return false;
     }
     LinkedSession& session = *made.value();
+    ++sessions_;
     session.asked = now;
     session.asker = asker;
     if (!owner_.greet(session, requested.private_data) ||
         !connector_.accept(requested.id, *session.qp, choice_of(session), now).ok()) {
-        owner_.remove(session);
+        remove(session);
         return false;
     }
     session.connection = requested.id;
@@ -216,13 +228,19 @@ void Links::on_established(const cm::Established& established, Instant now) {
     if (session == nullptr || session->state != LinkState::Connecting) {
         return;
     }
+    // Its host may have proved others meanwhile.
+    const bool shared = session->ours || may_hold_another(session->asker);
     const bool greeted = !session->ours || owner_.greet(*session, established.private_data);
-    if (!greeted || !owner_.open(*session, now)) {
-        on_ended(established.id, LinkEvent::Refused, counters_.rejected);
+    if (!shared || !greeted || !owner_.open(*session, now)) {
+        on_ended(established.id, LinkEvent::Refused, shared ? counters_.rejected : counters_.refused);
         (void)connector_.disconnect(established.id, {}, now);
         return;
     }
     session->state = LinkState::Open;
+    if (!session->ours) {
+        shares_.add(session->asker);
+        ++guests_open_;
+    }
     ++counters_.opened;
     owner_.list(*session);
     tell(*session, LinkEvent::Connected);
@@ -241,9 +259,27 @@ void Links::hang_up(LinkedSession& session, Instant now) {
 
 void Links::remove_left() {
     for (const SessionId id : left_) {
-        owner_.remove(*owner_.find(id));
+        remove(*owner_.find(id));
     }
     left_.clear();
+}
+
+// The session takes no calls any more, and its place is for others.
+// mutants: linked-links-leave
+void Links::leave(LinkedSession& session) {
+    if (session.is_open() && !session.ours) {
+        shares_.remove(session.asker);
+        --guests_open_;
+    }
+    session.state = LinkState::Ending;
+}
+
+// mutants: linked-links-remove
+void Links::remove(LinkedSession& session) {
+    leave(session);
+    --sessions_;
+    ours_ -= session.ours ? 1U : 0U;
+    owner_.remove(session);
 }
 
 // Its last event is still to come.
@@ -253,7 +289,7 @@ void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter
     if (session == nullptr || session->state == LinkState::Ending) {
         return;
     }
-    session->state = LinkState::Ending;
+    leave(*session);
     ++reason;
     owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected);
     tell(*session, event);
@@ -271,7 +307,7 @@ void Links::on_silent(verbs::ConnectionId id, Instant now) {
 // mutants: linked-links-end
 void Links::end(LinkedSession& session, Instant now) {
     if (session.state != LinkState::Ending) {
-        session.state = LinkState::Ending;
+        leave(session);
         ++counters_.ended_here;
         owner_.stop(session, CallStatus::Disconnected);
         hang_up(session, now);

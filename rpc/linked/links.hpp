@@ -10,6 +10,7 @@
 #include "lib/base/result.hpp"
 #include "lib/verbs/connector.hpp"
 #include "rpc/common/call.hpp"
+#include "rpc/common/host_shares.hpp"
 #include "rpc/linked/link_counters.hpp"
 #include "rpc/linked/linked_session.hpp"
 
@@ -54,6 +55,8 @@ struct LinkConfig {
     std::uint32_t path_mtu_bytes = 1024;
     std::uint16_t sessions_max = 0;
     std::uint16_t own_sessions = 0;  // of them, so many are kept for connect(): peers that come have the others
+    // So many of the others one host may hold; 0: three times as many as are free.
+    std::uint16_t host_sessions_max = 0;
 };
 
 class Links {
@@ -84,7 +87,8 @@ public:
 private:
     [[nodiscard]] LinkedSession* who_gives_way(const net::IpAddress& newcomer, bool of_guests);
     bool displace(const net::IpAddress& newcomer, bool of_guests, Instant now);
-    [[nodiscard]] bool has_room_for_guests();
+    [[nodiscard]] bool has_room_for_guests() const noexcept;
+    [[nodiscard]] bool may_hold_another(const net::IpAddress& host) const;
     bool admit(const cm::Requested& requested, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
@@ -92,6 +96,8 @@ private:
     void on_silent(verbs::ConnectionId id, Instant now);
     void hang_up(LinkedSession& session, Instant now);
     void remove_left();
+    void leave(LinkedSession& session);
+    void remove(LinkedSession& session);
     [[nodiscard]] verbs::ConnectionChoice choice_of(const LinkedSession& session);
     void tell(const LinkedSession& session, LinkEvent event) const;
 
@@ -101,6 +107,10 @@ private:
     LinkOwner& owner_;
     LinkCounters& counters_;
     std::vector<SessionId> left_;  // sessions without a connection, to be removed
+    std::size_t sessions_ = 0;     // of these:
+    std::size_t ours_ = 0;
+    std::size_t guests_open_ = 0;  // whose hosts hold shares
+    HostShares shares_;
     struct Listener {
         LinkCallback callback = nullptr;
         void* context = nullptr;

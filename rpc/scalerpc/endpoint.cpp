@@ -96,6 +96,8 @@ Status Endpoint::open(connections::Home& home) {
     links.access = verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::RemoteRead;
     links.path_mtu_bytes = config_.path_mtu_bytes;
     links.sessions_max = config_.sessions_max;
+    links.own_sessions = config_.own_sessions;
+    links.host_sessions_max = config_.host_sessions_max;
     links_ = std::make_unique<rpc::Links>(links, device_, home, peers_, statistics_.links);
     tenancy_ = device_.worker().add(*this);
     return Nothing{};

@@ -48,7 +48,10 @@ struct EndpointConfig {
     GroupConfig groups{};
     Duration notice_timeout = milliseconds(500);  // a client that has not left its slice by then loses its key
     std::uint16_t sessions_max = 64;              // 1 to 4096
-    std::uint32_t calls_max = 4096;               // calls that wait or are under way, of all sessions
+    std::uint16_t own_sessions = 0;  // of them, so many are kept for connect(): peers that come have the others
+    // So many of the others the peers of one host may have; 0: three times as many as are free.
+    std::uint16_t host_sessions_max = 0;
+    std::uint32_t calls_max = 4096;  // calls that wait or are under way, of all sessions
     // Answers beyond kShortAnswer on their way at a time; the next one waits. 0: see long_answers_of().
     std::uint32_t long_answers = 0;
     Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more

@@ -62,6 +62,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
             config.sessions_max = node.limits.sessions_max = std::min(config.sessions_max, sessions);
         }
     }
+    config.host_sessions_max = random_.chance(kMillion / 2) ? config.sessions_max : std::uint16_t{0};
     node.pool.emplace(node.memory.span().first(bytes));
     auto endpoint = std::make_unique<LinkedEndpointOf<copyrpc::Endpoint>>(
         copyrpc::Endpoint::create(config, *node.device, home, *node.pool).value());

@@ -66,6 +66,7 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     config.groups = plan_.groups;
     config.notice_timeout = plan_.notice_timeout;
     config.sessions_max = static_cast<std::uint16_t>(random_.between(kGuestsLeast, kGuestsMost));
+    config.host_sessions_max = config.sessions_max;
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
     // 0 would be as many as clients wait for, for which there is no room.
     config.long_answers =

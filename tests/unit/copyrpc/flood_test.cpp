@@ -27,7 +27,7 @@ protected:
     }
     static EndpointConfig config(std::uint16_t sessions_max) {
         EndpointConfig config = small_config(400);
-        config.sessions_max = sessions_max;
+        config.sessions_max = config.host_sessions_max = sessions_max;
         return config;
     }
     // A turn of both, before which so many strangers ask.

@@ -20,6 +20,7 @@ inline EndpointConfig small_config(std::uint32_t answer_bytes) {
     config.receives = Hello::kLeastReceives;
     config.answer_bytes = answer_bytes;
     config.message_bytes_max = 0;
+    config.host_sessions_max = config.sessions_max;
     return config;
 }
 

@@ -60,7 +60,7 @@ protected:
         config.ring_bytes = kRing;
         config.receives = 16;
         config.answer_bytes = 400;
-        config.sessions_max = kSessions;
+        config.sessions_max = config.host_sessions_max = kSessions;
         return config;
     }
     static RawHello hello() {

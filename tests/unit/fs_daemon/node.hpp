@@ -95,6 +95,7 @@ private:
         config.receives = 16;
         config.sessions_max = sessions;
         config.own_sessions = 2;
+        config.host_sessions_max = sessions;
         config.calls_max = 2 * PeerMail::kMostCalls;
         config.answer_bytes = 256;
         config.message_bytes_max = 0;

@@ -105,5 +105,38 @@ TEST_F(LinkCounting, TellsOfPeersThatDoNotAnswerAtAll) {
     EXPECT_EQ(told(client), (Told{{"unanswered", 1}}));
 }
 
+// Peers that come, and one host of them.
+TEST_F(LinkCounting, PeersLeaveThePlacesThatAreKeptAndOneHostLeavesSomeToOthers) {
+    EndpointConfig kept = config();
+    kept.own_sessions = 1;
+    kept.host_sessions_max = 2;
+    Host keeper("10.0.0.4", 44, kept);
+    Host third("10.0.0.3", 33, config());
+    for (Host* const host : {&client, &third}) {
+        host->port.join(keeper.port);
+        keeper.port.join(host->port);
+    }
+    ASSERT_TRUE(keeper.endpoint->listen(kService).ok());
+    keeper.endpoint->set_handler(
+        7, [](void*, const rpc::Request<Endpoint>&) {}, nullptr);
+    const auto run_three = [&] {
+        for (const Instant end = now + milliseconds(20); now < end; now = now + microseconds(100)) {
+            client.turn(now);
+            third.turn(now);
+            keeper.turn(now);
+        }
+    };
+    for (Host* const host : {&client, &third}) {
+        for (int i = 0; i < 3; ++i) {
+            ASSERT_TRUE(host->endpoint->connect(net::IpAddress::parse("10.0.0.4").value(), kService, now).ok());
+            run_three();
+        }
+    }
+    EXPECT_EQ(told(client), (Told{{"opened", 2}, {"rejected", 1}})) << "its share";
+    EXPECT_EQ(told(third), (Told{{"opened", 1}, {"rejected", 2}})) << "one place is kept";
+    EXPECT_TRUE(keeper.endpoint->connect(net::IpAddress::parse("10.0.0.1").value(), kService, now).ok());
+    EXPECT_FALSE(keeper.endpoint->connect(net::IpAddress::parse("10.0.0.1").value(), kService, now).ok());
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc

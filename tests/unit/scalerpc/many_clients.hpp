@@ -18,7 +18,7 @@ protected:
         EndpointConfig config;
         config.shape = {256, 4};
         config.groups.size = 8;
-        config.sessions_max = sessions;
+        config.sessions_max = config.host_sessions_max = sessions;
         config.notice_timeout = milliseconds(100);
         return config;
     }

@@ -1,0 +1,129 @@
+// The places that one host gets of those that a server has, however many sessions it opens.
+#include <algorithm>
+
+#include "tests/unit/copyrpc/crowd.hpp"
+#include "tests/unit/copyrpc/two_hosts.hpp"
+
+namespace cairn::copyrpc {
+namespace {
+
+constexpr std::uint16_t kPlaces = 24;
+constexpr std::uint16_t kMostOfOne = 18;
+
+static_assert(rpc::HostShares::places_for(kMostOfOne) == kPlaces - 1);
+static_assert(rpc::HostShares::places_for(0) == 0 && rpc::HostShares::places_for(1) == 1);
+
+class CopyrpcShares : public TwoHosts {
+protected:
+    CopyrpcShares() : TwoHosts(greedy(), few_places()) {
+        other.port.join(server.port);
+        server.port.join(other.port);
+    }
+    static EndpointConfig greedy() {
+        EndpointConfig config = small_config(400);
+        config.sessions_max = 128;
+        return config;
+    }
+    static EndpointConfig few_places() {
+        EndpointConfig config = small_config(400);
+        config.sessions_max = kPlaces;
+        config.host_sessions_max = 0;
+        return config;
+    }
+    void run_all(Duration span) {
+        for (const Instant end = now + span; now < end; now = now + microseconds(20)) {
+            client.turn(now);
+            server.turn(now);
+            other.turn(now);
+        }
+    }
+    SessionId begin(Host& host) {
+        return host.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).value();
+    }
+    static std::int64_t told(const Host& host, SessionEvent event) {
+        return std::count(host.events.begin(), host.events.end(), event);
+    }
+    void expect_that_others_are_served() {
+        other.events.clear();
+        (void)begin(other);
+        run_all(milliseconds(5));
+        EXPECT_EQ(other.events, std::vector{SessionEvent::Connected});
+    }
+
+    Host other{"10.0.0.3", 33, small_config(400)};
+};
+
+TEST_F(CopyrpcShares, OneHostLeavesAQuarterOfThePlacesToOthers) {
+    for (int i = 0; i < 2 * kPlaces; ++i) {
+        (void)begin(client);
+        run_all(milliseconds(2));
+    }
+    EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne);
+    EXPECT_EQ(told(client, SessionEvent::Refused), 2 * kPlaces - kMostOfOne);
+    EXPECT_EQ(server.endpoint->sessions_open(), kMostOfOne);
+    EXPECT_EQ(server.endpoint->statistics().links.refused, 2U * kPlaces - kMostOfOne);
+    expect_that_others_are_served();
+}
+
+// None is open when they ask.
+TEST_F(CopyrpcShares, OneHostThatAsksForAllAtOnceGetsNoMore) {
+    for (int i = 0; i < kPlaces; ++i) {
+        (void)begin(client);
+    }
+    run_all(milliseconds(20));
+    EXPECT_EQ(server.endpoint->statistics().links.opened, kMostOfOne);
+    EXPECT_EQ(server.endpoint->statistics().links.refused, kPlaces - kMostOfOne);
+    expect_that_others_are_served();
+}
+
+TEST_F(CopyrpcShares, WhoAsksInTheNameOfAHostTakesNoneOfItsPlaces) {
+    RawHello raw;
+    Hello{RingShape::kLeastBytes, Hello::kLeastReceives}.emit(raw);
+    Crowd crowd{server.port};
+    for (int i = 0; i < 2 * kPlaces; ++i) {
+        crowd.ask(net::IpAddress::parse("10.0.0.1").value(), {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)},
+                  now);
+        run_all(microseconds(100));
+    }
+    for (int i = 0; i < kMostOfOne; ++i) {
+        (void)begin(client);
+        run_all(milliseconds(2));
+    }
+    EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne);
+}
+
+TEST_F(CopyrpcShares, AShareIsGivenBackWithItsSessions) {
+    for (int round = 0; round < 3; ++round) {
+        client.events.clear();
+        std::vector<SessionId> sessions;
+        for (int i = 0; i < kMostOfOne; ++i) {
+            sessions.push_back(begin(client));
+            run_all(milliseconds(2));
+        }
+        EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne) << round;
+        for (const SessionId session : sessions) {
+            client.endpoint->disconnect(session, now);
+        }
+        run_all(milliseconds(20));
+    }
+}
+
+// The places that the server keeps for sessions of its own are none that its peers share.
+TEST_F(CopyrpcShares, PlacesKeptForOwnSessionsAreNoPartOfShares) {
+    EndpointConfig config = few_places();
+    config.own_sessions = kPlaces / 2;
+    server.endpoint.reset();
+    server.endpoint = Endpoint::create(config, *server.device, *server.home, server.pool).value();
+    server.endpoint->set_handler(
+        kEcho, [](void*, const Request&) {}, nullptr);
+    ASSERT_TRUE(server.endpoint->listen(kService).ok());
+    for (int i = 0; i < kPlaces; ++i) {
+        (void)begin(client);
+        run_all(milliseconds(2));
+    }
+    EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne / 2);
+    expect_that_others_are_served();
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc
