@@ -9,9 +9,6 @@ namespace cairn::copyrpc {
 
 namespace {
 
-constexpr std::uint32_t kTicketBits = 24;  // of a call's number on the wire; 7 more are the ticket's generation
-constexpr std::uint8_t kGenerations = 0x7f;
-constexpr std::uint32_t kTicketMask = (1U << kTicketBits) - 1;
 constexpr std::uint32_t kShortAnswer = 64;  // has room in the ring where a longer one is written by itself
 
 bool has_deadline(const Call& call) noexcept {
@@ -28,6 +25,12 @@ constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStat
     CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
     CallStatus::ResponseTooLong};
 
+// An answer was written where there is room for it, if it was written by itself.
+// mutants: copyrpc-client-judge-written
+bool judge_written(const Message& answer, const Loan* loan) noexcept {
+    return answer.written == 0 || (loan != nullptr && answer.written <= loan->answer.bytes);
+}
+
 }  // namespace
 
 Client::Client(const EndpointConfig& config, verbs::Device& device, Sessions& sessions, rpc::MsgPool& pool,
@@ -36,16 +39,9 @@ Client::Client(const EndpointConfig& config, verbs::Device& device, Sessions& se
       sessions_(sessions),
       statistics_(statistics),
       calls_(config.calls_max, statistics.calls_failed),
-      tickets_(config.calls_max),
-      lender_(device, pool),
-      loans_(config.calls_max),
+      tickets_(config.calls_max, device, pool),
       traces_(config.calls_max),
-      ticket_of_(config.calls_max, kNone) {
-    for (std::uint32_t i = config.calls_max; i-- > 0;) {
-        tickets_[i].next = free_;
-        free_ = i;
-    }
-}
+      ticket_of_(config.calls_max, kNone) {}
 
 std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
     return call.response != nullptr ? call.response->capacity : config_.answer_bytes;
@@ -108,8 +104,9 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     }
     const std::uint32_t index = add(session, call);
     const CallId id = calls_.id_of(index);
-    const bool fits = plan.room == Room::Fits && session.backlog.empty() && free_ != kNone;
-    if (fits && call.deadline > now && lend(session, call, plan)) [[likely]] {
+    const bool fits = plan.room == Room::Fits && session.backlog.empty() && tickets_.any_free();
+    if (fits && call.deadline > now && (!plan.lends() || (session.lacking.empty() && lend(session, call, plan))))
+        [[likely]] {
         put(session, index, plan, now);
         return {PostVerdict::Posted, id};
     }
@@ -133,7 +130,7 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (plan.room == Room::TooLong) {
         return {Attempt::TooLong, 0};
     }
-    if (calls_.is_full() || free_ == kNone) {
+    if (calls_.is_full() || !tickets_.any_free()) {
         return {Attempt::Full, 0};
     }
     if (call.deadline <= now) [[unlikely]] {
@@ -144,7 +141,7 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
         session.wanted = plan.size;
         return {room == Room::RingFull ? Attempt::RingFull : Attempt::InsufficientCredit, 0};
     }
-    if (!lend(session, call, plan)) {
+    if (plan.lends() && (!session.lacking.empty() || !lend(session, call, plan))) {
         return {Attempt::Full, 0};
     }
     const std::uint32_t index = add(session, call);
@@ -153,82 +150,17 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     return {Attempt::Posted, id};
 }
 
-// mutants: copyrpc-client-tell-room
-void Client::tell_room(Session& session) noexcept {
-    if (session.wanted && session.backlog.empty() && judge(session, *session.wanted) == Room::Fits) {
-        session.wanted.reset();
-        if (room_callback_ != nullptr) {
-            room_callback_(room_context_, session.id);
-        }
-    }
-}
-
-// A call that is too long was posted before the peer's ring was known. One whose time is over never leaves.
-// mutants: copyrpc-client-serve-backlog
-void Client::serve_backlog(Session& session, Instant now) noexcept {
-    while (!session.backlog.empty() && free_ != kNone && !is_head_over(session, now)) {
-        const std::uint32_t call = session.backlog.oldest;
-        const Plan plan = plan_of(session, calls_[call], traces_[call]);
-        if (plan.room != Room::Fits && plan.room != Room::TooLong) {
-            return;
-        }
-        if (plan.room == Room::Fits && !lend(session, calls_[call], plan)) {
-            wants_polling_ = true;
-            sessions_.stall(session);
-            return;
-        }
-        calls_.leave(session.backlog, call);
-        if (plan.room == Room::TooLong) {
-            calls_.finish(call, CallStatus::RequestTooLong, {}, {});
-            if (!session.is_open()) {
-                return;
-            }
-        } else {
-            put(session, call, plan, now);
-        }
-    }
-}
-
-// Ends no more calls than wait now: a completion may post its call anew, with a deadline that is over again.
-// mutants: copyrpc-client-serve-and-end-backlog
-void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
-    serve_backlog(session, now);
-    for (std::uint32_t left = calls_.size_of(session.backlog);
-         left != 0 && session.is_open() && is_head_over(session, now); --left) {
-        finish(session.backlog.oldest, CallStatus::DeadlinePassed);
-        if (session.is_open()) {
-            serve_backlog(session, now);
-        }
-    }
-}
-
-// Lends what the call with the next ticket needs. Returns false if there is no memory now.
-bool Client::lend(Session& session, const Call& call, const Plan& plan) noexcept {
-    if (!plan.lends_request && !plan.lends_room) [[likely]] {
-        return true;
-    }
-    loans_[free_] = lender_.lend(*session.pd, plan.lends_request ? call.request : std::span<const std::uint8_t>{},
-                                 plan.lends_room ? answer_bytes(call) : 0);
-    return loans_[free_] != nullptr;
-}
-
 // mutants: copyrpc-client-put
 void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept {
-    const std::uint32_t index = free_;
-    Ticket& ticket = tickets_[index];
-    free_ = ticket.next;
     const Call& posted = calls_[call];
     const std::uint32_t room = plan.size.answer_bytes;
-    ticket.call = call;
-    ticket.charge = static_cast<std::uint16_t>(Message::charge_for(room));
-    ticket.session = session.id.value;
-    ticket.posted = now;
+    const std::uint32_t index = tickets_.take(session, call, Message::charge_for(room), now);
     ticket_of_[call] = index;
     Message request;
-    request.call = index | std::uint32_t{ticket.generation} << kTicketBits;
+    request.call = tickets_.number_of(index);
     request.type = posted.type;
     request.payload = plan.lends_request ? std::span<const std::uint8_t>{} : posted.request;
-    if (const Loan* const loan = loans_[index].get(); loan != nullptr) [[unlikely]] {
+    if (const Loan* const loan = tickets_.loan_of(index); loan != nullptr) [[unlikely]] {
         request.elsewhere = plan.lends_request ? std::optional(Loan::place_of(*loan->request_key)) : std::nullopt;
         request.room = plan.lends_room ? std::optional(Loan::place_of(*loan->answer_key)) : std::nullopt;
     }
@@ -245,38 +177,30 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
 
 // Calls of any session may have waited for a ticket.
 // mutants: copyrpc-client-free
-void Client::free(std::uint32_t index) noexcept {
-    if (free_ == kNone) [[unlikely]] {
-        sessions_.for_each([this](Session& session) {
-            if (session.is_open() && !session.backlog.empty()) {
-                sessions_.list(session);
+std::unique_ptr<Loan> Client::free(Session& session, std::uint32_t ticket) noexcept {
+    if (tickets_.take_awaited()) [[unlikely]] {
+        sessions_.for_each([this](Session& other) {
+            if (other.is_open() && other.has_waiting()) {
+                sessions_.list(other);
             }
         });
     }
-    Ticket& ticket = tickets_[index];
-    ticket.call = kNone;
-    ticket.charge = 0;
-    ticket.generation = (ticket.generation + 1U) & kGenerations;
-    ticket.next = free_;
-    free_ = index;
+    return tickets_.free(session, ticket);
 }
 
+// The completion may take the ticket; what was lent is there until it has returned.
 // mutants: copyrpc-client-on-answer
 std::optional<Breach> Client::on_answer(Session& session, const Message& answer, Instant now) noexcept {
-    const std::uint32_t index = answer.call & kTicketMask;
-    if (index >= tickets_.size()) {
+    const std::uint32_t index = tickets_.find(session, answer.call);
+    if (index == kNone) {
         return Breach::UnknownCall;
     }
-    const Ticket ticket = tickets_[index];
-    if (ticket.charge == 0 || ticket.session != session.id.value || ticket.generation != answer.call >> kTicketBits) {
-        return Breach::UnknownCall;
-    }
-    if (!judge_written(answer, loans_[index].get())) {
+    if (!judge_written(answer, tickets_.loan_of(index))) {
         return Breach::BadPlace;
     }
+    const Tickets::Ticket ticket = tickets_[index];
     session.rings->on_answered(ticket.charge);
-    std::unique_ptr<Loan> loan = std::move(loans_[index]);
-    free(index);
+    std::unique_ptr<Loan> loan = free(session, index);
     if (ticket.call == kNone) {
         ++statistics_.late_answers;
     } else {
@@ -287,25 +211,20 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
                       now - ticket.posted);
     }
     if (loan != nullptr) [[unlikely]] {
-        lender_.end(std::move(loan));
+        tickets_.end(std::move(loan));
     }
     return std::nullopt;
-}
-
-// An answer was written where there is room for it, if it was written by itself.
-// mutants: copyrpc-client-judge-written
-bool Client::judge_written(const Message& answer, const Loan* loan) const noexcept {
-    return answer.written == 0 || (loan != nullptr && answer.written <= loan->answer.bytes);
 }
 
 // Ends a call that its peer has not answered.
 // mutants: copyrpc-client-finish
 void Client::finish(std::uint32_t call, CallStatus status) noexcept {
-    if (ticket_of_[call] != kNone) {
-        tickets_[ticket_of_[call]].call = kNone;
-        ticket_of_[call] = kNone;
+    Session& session = *sessions_.find(calls_.session_of(call));
+    const std::uint32_t ticket = std::exchange(ticket_of_[call], kNone);
+    if (ticket < kLacksMemory) {
+        tickets_.give_up(session, ticket);
     } else {
-        calls_.leave(sessions_.find(calls_.session_of(call))->backlog, call);
+        calls_.leave(ticket == kLacksMemory ? session.lacking : session.backlog, call);
     }
     calls_.finish(call, status, {}, {});
 }
@@ -323,11 +242,9 @@ void Client::end_overdue(Instant now) noexcept {
     calls_.end_overdue(now, [this](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed); });
 }
 
-void Client::end_loans(const Session& session) noexcept {
-    for (std::uint32_t i = 0; lender_.any() && i < tickets_.size(); ++i) {
-        if (tickets_[i].charge != 0 && tickets_[i].session == session.id.value) {
-            lender_.end(std::move(loans_[i]));
-        }
+void Client::end_tickets(Session& session) noexcept {
+    while (!session.outstanding.tickets.empty()) {
+        tickets_.end(free(session, session.outstanding.tickets.first));
     }
 }
 
@@ -337,20 +254,16 @@ void Client::end_awaited() noexcept {
 
 // mutants: copyrpc-client-fail-calls
 bool Client::fail_calls(Session& session, CallStatus status) noexcept {
-    bool lent = false;
-    for (std::uint32_t i = 0; i < tickets_.size(); ++i) {
-        if (tickets_[i].charge != 0 && tickets_[i].session == session.id.value) {
-            const std::uint32_t call = tickets_[i].call;
-            if (call != kNone) {
-                finish(call, status);
-            }
-            lent = lent || loans_[i] != nullptr;
-            lender_.end(std::move(loans_[i]));
-            free(i);
+    const bool lent = session.outstanding.lent_bytes != 0;
+    while (!session.outstanding.tickets.empty()) {
+        const std::uint32_t index = session.outstanding.tickets.first;
+        if (tickets_[index].call != kNone) {
+            finish(tickets_[index].call, status);
         }
+        tickets_.end(free(session, index));
     }
-    while (!session.backlog.empty()) {
-        finish(session.backlog.oldest, status);
+    while (session.has_waiting()) {
+        finish((session.backlog.empty() ? session.lacking : session.backlog).oldest, status);
     }
     return lent;
 }

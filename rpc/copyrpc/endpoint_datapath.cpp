@@ -29,11 +29,14 @@ bool Endpoint::on_turn(Instant now) noexcept {
 void Endpoint::look_for_silent(Instant now) noexcept {
     if (probes_.is_due(now)) {
         sessions_.for_each([this, now](Session& session) {
+            const bool is_held_up = client_.tickets().is_held_up(session, sessions_.count());
+            statistics_.never_answering += is_held_up ? 1 : 0;
             if (rpc::Probes::is_lost(session, session.peer.rkey, session.peer.address) ||
-                Transfers::is_stuck(session) || OneSided::is_stuck(session)) {
+                Transfers::is_stuck(session) || OneSided::is_stuck(session) || is_held_up) {
                 links_->lose(session, now);
             }
         });
+        client_.tickets().end_look();
     }
 }
 

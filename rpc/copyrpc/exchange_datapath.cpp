@@ -125,7 +125,7 @@ bool Exchange::flush(Instant now) noexcept {
 // mutants: copyrpc-exchange-flush
 void Exchange::flush(Session& session, Instant now) noexcept {
     bool waits = session.is_open() && session.has_late() && !server_.serve_late(session);
-    if (session.is_open() && !session.backlog.empty()) {
+    if (session.is_open() && session.has_waiting()) {
         client_.serve_and_end_backlog(session, now);
     }
     if (session.is_open() && session.wanted) [[unlikely]] {
@@ -139,7 +139,7 @@ void Exchange::flush(Session& session, Instant now) noexcept {
     }
     const bool held = send_batches(session, now);
     if (session.is_open() && session.word != nullptr) [[unlikely]] {
-        waits = waits || session.has_late() || !session.backlog.empty() || session.wanted;
+        waits = waits || session.has_late() || session.has_waiting() || session.wanted;
         serve_words(session, waits, held);
     }
 }
@@ -165,7 +165,7 @@ bool Exchange::send_batches(Session& session, Instant now) noexcept {
             session.hold.on_batch(session.write->messages, now);
         }
         session.write.reset();
-        if (!session.backlog.empty()) {
+        if (session.has_waiting()) {
             client_.serve_and_end_backlog(session, now);
         }
     }
@@ -235,7 +235,6 @@ bool Exchange::send(Session& session, const RingWrite& write) noexcept {
     }
     ++statistics_.batches_sent;
     statistics_.batch_sizes.count(write.messages);
-    statistics_.batches_empty += write.bytes == kBlockBytes ? 1 : 0;
     return true;
 }
 

@@ -20,9 +20,10 @@ bool Lender::give(verbs::Pd& pd, std::uint32_t bytes, verbs::Rights rights, rpc:
 }
 
 // mutants: copyrpc-lender-lend
-std::unique_ptr<Loan> Lender::lend(verbs::Pd& pd, std::span<const std::uint8_t> request, std::uint32_t answer_bytes) {
+std::unique_ptr<Loan> Lender::lend(verbs::Pd& pd, std::uint64_t lent_by_session, std::span<const std::uint8_t> request,
+                                   std::uint32_t answer_bytes) {
     const auto request_bytes = static_cast<std::uint32_t>(request.size());
-    if (!has_share(pool_, lent_bytes_, std::uint64_t{request_bytes} + answer_bytes)) {
+    if (!has_share(pool_, lent_bytes_, lent_by_session, std::uint64_t{request_bytes} + answer_bytes)) {
         return nullptr;
     }
     auto loan = std::make_unique<Loan>();
@@ -44,7 +45,7 @@ void Lender::end(std::unique_ptr<Loan> loan) noexcept {
     if (loan != nullptr) {
         loan->request_key.reset();
         loan->answer_key.reset();
-        lent_bytes_ -= std::uint64_t{loan->request.bytes} + loan->answer.bytes;
+        lent_bytes_ -= loan->bytes();
         pool_.release(loan->request);
         pool_.release(loan->answer);
     }

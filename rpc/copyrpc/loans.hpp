@@ -19,6 +19,7 @@ struct Loan {
     rpc::MsgBuffer answer{};
     std::unique_ptr<verbs::Mr> answer_key;
 
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return std::uint64_t{request.bytes} + answer.bytes; }
     [[nodiscard]] static Place place_of(const verbs::Mr& key) noexcept {
         return {key.address(), key.rkey(), static_cast<std::uint32_t>(key.bytes().size())};
     }
@@ -29,12 +30,11 @@ class Lender {
 public:
     Lender(verbs::Device& device, rpc::MsgPool& pool) noexcept : device_(device), pool_(pool) {}
     // Returns a loan with a copy of `request`, if it is not empty, and room for an answer of so many bytes, if these
-    // are not 0. Returns nullptr if there is no memory now.
-    [[nodiscard]] std::unique_ptr<Loan> lend(verbs::Pd& pd, std::span<const std::uint8_t> request,
-                                             std::uint32_t answer_bytes);
+    // are not 0. Returns nullptr if there is no memory now for a session that has lent so much.
+    [[nodiscard]] std::unique_ptr<Loan> lend(verbs::Pd& pd, std::uint64_t lent_by_session,
+                                             std::span<const std::uint8_t> request, std::uint32_t answer_bytes);
     // Nobody reads or writes the memory any more. Does nothing with nullptr.
     void end(std::unique_ptr<Loan> loan) noexcept;
-    [[nodiscard]] bool any() const noexcept { return lent_bytes_ != 0; }
 
 private:
     [[nodiscard]] bool give(verbs::Pd& pd, std::uint32_t bytes, verbs::Rights rights, rpc::MsgBuffer& memory,

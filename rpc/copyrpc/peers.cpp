@@ -161,7 +161,7 @@ void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
 void Peers::remove(rpc::LinkedSession& linked) {
     Session& session = of(linked);
     if (session.rings) {
-        client_.end_loans(session);
+        client_.end_tickets(session);
         server_.forget(session);  // if its connection was met and given up, or its endpoint ends
         server_.expect(-std::int64_t{requests_most(session)});
     }

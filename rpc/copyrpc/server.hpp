@@ -72,6 +72,8 @@ public:
 private:
     struct Kept {
         std::uint32_t generation = 0;
+        std::uint32_t next = rpc::kNone;  // of its session's
+        std::uint32_t previous = rpc::kNone;
         std::uint32_t call = 0;
         std::uint16_t session = 0;
         std::uint16_t charge = 0;  // 0: the place is free

@@ -40,6 +40,7 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
     Kept& kept = requests_[place];
     kept.call = message.call;
     kept.session = session.id.value;
+    session.kept.add(requests_, place);
     kept.charge = message.charge;
     kept.held = taken.held;
     kept.kept = kept.retained = false;
@@ -298,21 +299,22 @@ bool Server::serve_late(Session& session) noexcept {
 }
 
 void Server::free(Kept& request) noexcept {
+    Session& session = *sessions_.find(SessionId{request.session});
+    const auto place = static_cast<std::uint32_t>(&request - requests_.data());
     pool_.release(request.answer);
     if (request.fetched.valid()) [[unlikely]] {
-        transfers_.release(*sessions_.find(SessionId{request.session}), request.fetched);
+        transfers_.release(session, request.fetched);
     }
+    session.kept.remove(requests_, place);
     request.charge = 0;
     ++request.generation;
-    free_.push_back(static_cast<std::uint32_t>(&request - requests_.data()));
+    free_.push_back(place);
 }
 
 // mutants: copyrpc-server-forget
 void Server::forget(Session& session) noexcept {
-    for (Kept& request : requests_) {
-        if (request.charge != 0 && request.session == session.id.value) {
-            free(request);
-        }
+    while (!session.kept.empty()) {
+        free(requests_[session.kept.first]);
     }
     while (session.has_late()) {
         pool_.release(session.late->front().payload);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "rpc/common/call_table.hpp"
+#include "rpc/common/index_list.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/copyrpc/batch_hold.hpp"
 #include "rpc/copyrpc/hello.hpp"
@@ -23,6 +24,29 @@ struct Wanted {
     std::uint32_t request_bytes = 0;  // in the ring
     std::uint32_t answer_bytes = 0;   // in the ring
     std::uint32_t extras = 0;         // of the request
+};
+
+// What calls hold that ended before their answers came.
+struct GivenUp {
+    std::uint64_t tickets = 0;
+    std::uint64_t bytes = 0;  // that they lent
+
+    void add(std::uint64_t lent) noexcept {
+        ++tickets;
+        bytes += lent;
+    }
+    void remove(std::uint64_t lent) noexcept {
+        --tickets;
+        bytes -= lent;
+    }
+};
+
+// What the calls of a session hold until their answers come.
+struct Outstanding {
+    rpc::IndexList tickets{};
+    std::uint64_t lent_bytes = 0;
+    GivenUp given_up{};
+    std::uint8_t still_looks = 0;  // in a row, while others waited for what calls given up hold, and none was answered
 };
 
 // An answer that waits for room in the ring.
@@ -47,12 +71,16 @@ struct Session : rpc::LinkedSession {
     std::optional<RingEnd> rings{};    // once the connection is established
     std::optional<RingWrite> write{};  // composed, but the send queue was full
     BatchHold hold{};
+    Outstanding outstanding{};
+    rpc::IndexList kept{};  // requests that are not answered
     rpc::Backlog backlog{};
+    rpc::Backlog lacking{};  // calls before it, which wait for memory; others pass them
     std::optional<Wanted> wanted{};
     std::unique_ptr<SessionTransfers> transfers;
     std::unique_ptr<std::deque<LateAnswer>> late;  // with Flow::Read
     std::unique_ptr<SessionOneSided> one_sided;    // once there is one
 
+    [[nodiscard]] bool has_waiting() const noexcept { return !backlog.empty() || !lacking.empty(); }
     [[nodiscard]] bool has_late() const noexcept { return late != nullptr && !late->empty(); }
 };
 

@@ -6,7 +6,7 @@ namespace {
 
 constexpr const char* kRange = "batches sent of so many messages, or more but less than twice as many";
 constexpr std::array<telemetry::CounterText, BatchSizes::kClasses> kBatchTexts{{
-    {"batches_of_0", "batches sent of no messages"},
+    {"batches_of_0", "batches sent of no messages, which carried credit alone"},
     {"batches_of_1", "batches sent of one message"},
     {"batches_of_2", kRange},
     {"batches_of_4", kRange},
@@ -34,6 +34,7 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"copyrpc_requests_expired", "requests not executed: their callers had given them up"}, requests_expired)
         .add({"copyrpc_calls_failed", "calls that ended without an answer"}, calls_failed)
         .add({"copyrpc_late_answers", "answers to calls that were cancelled or overdue"}, late_answers)
+        .add({"copyrpc_never_answering", "sessions ended: their peers kept what others waited for"}, never_answering)
         .add({"copyrpc_requests_fetched", "long requests that were READ at their callers"}, requests_fetched)
         .add({"copyrpc_answers_written", "long answers that were WRITTEN to rooms of their callers"}, answers_written)
         .add({"copyrpc_answers_put_off", "answers that found the ring of their peer full"}, answers_put_off)
@@ -41,8 +42,7 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"copyrpc_answers_given_up", "answers given up for want of memory"}, answers_given_up)
         .add({"copyrpc_one_sided_reads", "READs that programs asked for"}, one_sided_reads)
         .add({"copyrpc_one_sided_writes", "WRITEs that programs asked for"}, one_sided_writes)
-        .add({"copyrpc_batches_sent", "batches of messages that were sent"}, batches_sent)
-        .add({"copyrpc_batches_empty", "batches sent that carried credit alone"}, batches_empty);
+        .add({"copyrpc_batches_sent", "batches of messages that were sent"}, batches_sent);
     for (std::size_t i = 0; i < kBatchTexts.size(); ++i) {
         list.add(kBatchTexts[i], batch_sizes.batches[i]);
     }

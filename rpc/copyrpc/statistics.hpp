@@ -41,6 +41,7 @@ struct Statistics {
     telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;
     telemetry::Counter late_answers;      // of calls that were cancelled or overdue
+    telemetry::Counter never_answering;   // sessions that ended: others waited for what their given up calls held
     telemetry::Counter requests_fetched;  // of the handled requests: READ at their callers
     telemetry::Counter answers_written;   // to rooms of callers, by themselves
     telemetry::Counter answers_put_off;   // with Flow::Read, since their peer's ring was full
@@ -50,7 +51,6 @@ struct Statistics {
     telemetry::Counter one_sided_writes;
     telemetry::Counter batches_sent;
     BatchSizes batch_sizes{};
-    telemetry::Counter batches_empty;  // of these: batches that carried credit alone
 
     [[nodiscard]] telemetry::CounterList list_counters() const;
 };

@@ -22,13 +22,15 @@ SessionTransfers& transfers_of(Session& session) {
 }  // namespace
 
 // mutants: copyrpc-has-share
-bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t bytes) noexcept {
-    return taken_bytes == 0 || taken_bytes + bytes <= pool.capacity_bytes() / kSharesOfPool;
+bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t of_session,
+               std::uint64_t bytes) noexcept {
+    const std::uint64_t share = pool.capacity_bytes() / kSharesOfPool;
+    return (taken_bytes == 0 || taken_bytes + bytes <= share) && (of_session == 0 || of_session + bytes <= share / 2);
 }
 
 // mutants: copyrpc-transfers-has-room
 bool Transfers::has_room(const SessionTransfers& own, std::uint64_t bytes) const noexcept {
-    return has_share(pool_, taken_bytes_, bytes) && has_share(pool_, 2 * own.taken_bytes, 2 * bytes);
+    return has_share(pool_, taken_bytes_, own.taken_bytes, bytes);
 }
 
 void Transfers::fetch(Session& session, Fetch fetch) {

@@ -49,8 +49,10 @@ struct SessionTransfers {
     PiecesUnderWay under_way{};
 };
 
-// True if so many bytes more are within the part of the pool that one direction may take, or are all that it takes.
-[[nodiscard]] bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t bytes) noexcept;
+// True if so many bytes more are within the part of the pool that one direction may take, or are all that it takes; and
+// if they are within the half of it that a session may take, or all that the session takes.
+[[nodiscard]] bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t of_session,
+                             std::uint64_t bytes) noexcept;
 
 // Requests wait, in order, while requests before them and their answers take all the memory that they may take. A
 // session may take half of it.

@@ -170,13 +170,14 @@ TEST_F(CopyrpcRendezvous, TheMemoryOfARequestIsFreeWhenItsHandlerReturns) {
     run(milliseconds(20));
     ASSERT_EQ(kept.size(), 1U);
     EXPECT_EQ(server.pool.live(), 2U);
+    empty_answers = true;
+    EXPECT_TRUE(server.endpoint->respond(kept[0], now));
     retains = true;
     (void)post(session, 2, kLong / 2, kKeep);
     run(milliseconds(20));
     ASSERT_EQ(kept.size(), 2U);
     EXPECT_EQ(server.pool.live(), 3U);
     EXPECT_TRUE(std::equal(payloads[1].begin(), payloads[1].end(), requests[2].begin(), requests[2].end()));
-    empty_answers = true;
     EXPECT_TRUE(server.endpoint->respond(kept[1], now));
     EXPECT_EQ(server.pool.live(), 2U);
 }
