@@ -124,7 +124,7 @@ bool Exchange::flush(Instant now) noexcept {
 // Completions and the room callback may end the session.
 // mutants: copyrpc-exchange-flush
 void Exchange::flush(Session& session, Instant now) noexcept {
-    bool waits = session.is_open() && session.has_late() && !server_.serve_late(session);
+    bool waits = session.is_open() && session.late != nullptr && !server_.serve_late(session, now);
     if (session.is_open() && session.has_waiting()) {
         client_.serve_and_end_backlog(session, now);
     }

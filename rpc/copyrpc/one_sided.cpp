@@ -61,7 +61,7 @@ rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::W
     if (own.pending.size() == kMostPending) {
         return rpc::PostVerdict::Full;
     }
-    (opcode == verbs::WorkOpcode::RdmaRead ? statistics_.one_sided_reads : statistics_.one_sided_writes) += 1;
+    (opcode == verbs::WorkOpcode::RdmaRead ? statistics_.one_sided.reads : statistics_.one_sided.writes) += 1;
     SessionOneSided::Pending& added = own.pending.emplace_back();
     added.place = work.place;
     added.bytes = static_cast<std::uint32_t>(work.memory.size());

@@ -89,7 +89,7 @@ Status Peers::give_word(Session& session) {
     if (!word.ok() || !read.ok()) {
         return word.ok() ? read.error() : word.error();
     }
-    session.late = std::make_unique<std::deque<LateAnswer>>();
+    session.late = std::make_unique<SessionLateAnswers>();
     session.word = std::move(word).value();
     session.read_word = std::move(read).value();
     return Nothing{};

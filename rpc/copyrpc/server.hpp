@@ -54,10 +54,11 @@ public:
                                                                               std::span<const std::uint8_t> payload) {
         return payload;
     }
-    // A long answer was WRITTEN.
-    void tell_written(Session& session, const Writing& writing) noexcept;
-    // With Flow::Read: puts answers that waited into the ring, in order. Returns false if some still wait.
-    [[nodiscard]] bool serve_late(Session& session) noexcept;
+    // Puts the answer to a request of this charge into the ring, or behind those that wait.
+    void put(Session& session, const Message& answer, std::uint16_t charge) noexcept;
+    // With Flow::Read: puts answers that waited into the ring, in order, and takes requests that waited for memory.
+    // Returns false if answers still wait. Handlers may run, and may end the session.
+    [[nodiscard]] bool serve_late(Session& session, Instant now) noexcept;
     // Forgets the requests of a session that ends.
     void forget(Session& session) noexcept;
     // Answers that the caller's deadline has passed. The handle is not stale.
@@ -85,11 +86,11 @@ private:
         Place room{};              // at the caller, for a long answer; no bytes: none
     };
     [[nodiscard]] std::uint32_t take_place();
+    void take(Session& session, const RingEnd::Taken& taken, Instant came, Instant now) noexcept;
     [[nodiscard]] Kept* find(const RequestHandle& handle) noexcept;
     void give(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void give_long(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept;
-    void put(Session& session, const Message& answer, std::uint16_t charge) noexcept;
     void free(Kept& request) noexcept;
 
     Endpoint& endpoint_;
@@ -103,6 +104,7 @@ private:
     std::size_t expected_ = 0;       // at most so many requests are kept
     rpc::RequestJobs<Server> jobs_;  // answers through the above
     Transfers transfers_;
+    LateAnswers late_;
 };
 
 }  // namespace cairn::copyrpc

@@ -16,7 +16,8 @@ Server::Server(Endpoint& endpoint, const EndpointConfig& config, const Types& ty
       pool_(pool),
       statistics_(statistics),
       jobs_(*this, pool, config.background),
-      transfers_(*this, device, pool, config.receives, statistics) {}
+      transfers_(*this, device, pool, config.receives, statistics),
+      late_(pool, statistics) {}
 
 // The table grows within the room that expect() made: a session has no more requests than its promise pays for.
 std::uint32_t Server::take_place() {
@@ -36,6 +37,19 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
         (message.room && !message.room->is_sound(rpc::kMaxMessageBytes))) [[unlikely]] {
         return Breach::BadPlace;
     }
+    if (session.late != nullptr && (!session.late->requests.empty() || late_.holds_back(session, message.charge)))
+        [[unlikely]] {
+        session.late->requests.push_back({taken, now});
+        ++statistics_.requests_held_back;
+    } else {
+        take(session, taken, now, now);
+    }
+    return std::nullopt;
+}
+
+// mutants: copyrpc-server-take
+void Server::take(Session& session, const RingEnd::Taken& taken, Instant came, Instant now) noexcept {
+    const Message& message = taken.message;
     const std::uint32_t place = take_place();
     Kept& kept = requests_[place];
     kept.call = message.call;
@@ -48,11 +62,11 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
     if (!types_[message.type].registered()) {
         ++statistics_.requests_without_handler;
         end(kept, Outcome::NoHandler, {});
-        return std::nullopt;
+        return;
     }
     const RequestHandle handle{session.id, std::uint64_t{kept.generation} << 32U | place};
     const auto& more = message.extension;
-    const Instant deadline = more && more->left_us != 0 ? now + microseconds(more->left_us) : Instant::never();
+    const Instant deadline = more && more->left_us != 0 ? came + microseconds(more->left_us) : Instant::never();
     const rpc::JobRequest work{handle, message.type, message.payload, deadline, more ? more->trace : 0};
     if (message.elsewhere || (message.room && transfers_.puts_off(session))) [[unlikely]] {
         Fetch fetch;
@@ -62,10 +76,13 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
             fetch.place = *message.elsewhere;
         }
         transfers_.fetch(session, std::move(fetch));
-        return std::nullopt;
+        return;
     }
-    execute(work, now);
-    return std::nullopt;
+    if (now >= deadline) [[unlikely]] {
+        (void)expire(handle);
+    } else {
+        execute(work, now);
+    }
 }
 
 // mutants: copyrpc-server-on-fetched
@@ -239,63 +256,27 @@ void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> m
     free(request);
 }
 
-void Server::tell_written(Session& session, const Writing& writing) noexcept {
-    Message answer;
-    answer.answer = true;
-    answer.call = writing.call;
-    answer.written = writing.memory.bytes;
-    put(session, answer, writing.charge);
-}
-
-namespace {
-
-// Nothing that was accepted is lost: what has no room in the ring waits in memory, in order.
-// mutants: copyrpc-server-put-off
-void put_off(Session& session, const Message& answer, std::uint16_t charge, rpc::MsgPool& pool,
-             Statistics& statistics) noexcept {
-    LateAnswer late{{}, answer.call, answer.written, charge, answer.outcome};
-    if (!answer.payload.empty()) {
-        late.payload = pool.allocate(static_cast<std::uint32_t>(answer.payload.size()));
-        if (late.payload.valid()) {
-            std::memcpy(late.payload.data, answer.payload.data(), answer.payload.size());
-        } else {
-            late.outcome = Outcome::Refused;
-            ++statistics.answers_given_up;
-        }
-    }
-    session.late->push_back(late);
-    ++statistics.answers_put_off;
-}
-
-}  // namespace
-
 // mutants: copyrpc-server-put
 void Server::put(Session& session, const Message& answer, std::uint16_t charge) noexcept {
     if (!session.has_late() && session.rings->fits_answer(answer)) [[likely]] {
         session.rings->put_answer(answer, charge);
     } else {
-        put_off(session, answer, charge, pool_, statistics_);
+        late_.put_off(session, answer, charge);
     }
 }
 
 // mutants: copyrpc-server-serve-late
-bool Server::serve_late(Session& session) noexcept {
-    while (session.has_late()) {
-        LateAnswer& late = session.late->front();
-        Message answer;
-        answer.answer = true;
-        answer.call = late.call;
-        answer.written = late.written;
-        answer.outcome = late.outcome;
-        answer.payload = late.payload.span();
-        if (!session.rings->fits_answer(answer)) {
-            return false;
+bool Server::serve_late(Session& session, Instant now) noexcept {
+    const bool all = late_.serve(session);
+    while (session.is_open() && !session.late->requests.empty()) {
+        const HeldBack oldest = session.late->requests.front();
+        if (late_.holds_back(session, oldest.taken.message.charge)) {
+            break;
         }
-        session.rings->put_answer(answer, late.charge);
-        pool_.release(late.payload);
-        session.late->pop_front();
+        session.late->requests.pop_front();
+        take(session, oldest.taken, oldest.came, now);
     }
-    return true;
+    return all;
 }
 
 void Server::free(Kept& request) noexcept {
@@ -316,10 +297,7 @@ void Server::forget(Session& session) noexcept {
     while (!session.kept.empty()) {
         free(requests_[session.kept.first]);
     }
-    while (session.has_late()) {
-        pool_.release(session.late->front().payload);
-        session.late->pop_front();
-    }
+    late_.forget(session);
     transfers_.forget(session);
 }
 

@@ -1,7 +1,6 @@
 // A session: one reliable connection with a ring for either direction.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/copyrpc/batch_hold.hpp"
 #include "rpc/copyrpc/hello.hpp"
+#include "rpc/copyrpc/late_answers.hpp"
 #include "rpc/copyrpc/one_sided_work.hpp"
 #include "rpc/copyrpc/ring_end.hpp"
 #include "rpc/copyrpc/transfers.hpp"
@@ -49,15 +49,6 @@ struct Outstanding {
     std::uint8_t still_looks = 0;  // in a row, while others waited for what calls given up hold, and none was answered
 };
 
-// An answer that waits for room in the ring.
-struct LateAnswer {
-    rpc::MsgBuffer payload{};
-    std::uint32_t call = 0;
-    std::uint32_t written = 0;
-    std::uint16_t charge = 0;
-    Outcome outcome{};
-};
-
 struct Session : rpc::LinkedSession {
     rpc::MsgBuffer own_memory{};
     rpc::MsgBuffer mirror_memory{};
@@ -77,11 +68,11 @@ struct Session : rpc::LinkedSession {
     rpc::Backlog lacking{};  // calls before it, which wait for memory; others pass them
     std::optional<Wanted> wanted{};
     std::unique_ptr<SessionTransfers> transfers;
-    std::unique_ptr<std::deque<LateAnswer>> late;  // with Flow::Read
-    std::unique_ptr<SessionOneSided> one_sided;    // once there is one
+    std::unique_ptr<SessionLateAnswers> late;    // with Flow::Read
+    std::unique_ptr<SessionOneSided> one_sided;  // once there is one
 
     [[nodiscard]] bool has_waiting() const noexcept { return !backlog.empty() || !lacking.empty(); }
-    [[nodiscard]] bool has_late() const noexcept { return late != nullptr && !late->empty(); }
+    [[nodiscard]] bool has_late() const noexcept { return late != nullptr && !late->answers.empty(); }
 };
 
 }  // namespace cairn::copyrpc

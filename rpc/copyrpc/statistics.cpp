@@ -38,10 +38,11 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"copyrpc_requests_fetched", "long requests that were READ at their callers"}, requests_fetched)
         .add({"copyrpc_answers_written", "long answers that were WRITTEN to rooms of their callers"}, answers_written)
         .add({"copyrpc_answers_put_off", "answers that found the ring of their peer full"}, answers_put_off)
+        .add({"copyrpc_requests_held_back", "requests that waited until answers before them left"}, requests_held_back)
         .add({"copyrpc_words_read", "READs of the word that tells how far a peer is"}, words_read)
         .add({"copyrpc_answers_given_up", "answers given up for want of memory"}, answers_given_up)
-        .add({"copyrpc_one_sided_reads", "READs that programs asked for"}, one_sided_reads)
-        .add({"copyrpc_one_sided_writes", "WRITEs that programs asked for"}, one_sided_writes)
+        .add({"copyrpc_one_sided_reads", "READs that programs asked for"}, one_sided.reads)
+        .add({"copyrpc_one_sided_writes", "WRITEs that programs asked for"}, one_sided.writes)
         .add({"copyrpc_batches_sent", "batches of messages that were sent"}, batches_sent);
     for (std::size_t i = 0; i < kBatchTexts.size(); ++i) {
         list.add(kBatchTexts[i], batch_sizes.batches[i]);

@@ -40,15 +40,18 @@ struct Statistics {
     telemetry::Counter requests_without_handler;
     telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;
-    telemetry::Counter late_answers;      // of calls that were cancelled or overdue
-    telemetry::Counter never_answering;   // sessions that ended: others waited for what their given up calls held
-    telemetry::Counter requests_fetched;  // of the handled requests: READ at their callers
-    telemetry::Counter answers_written;   // to rooms of callers, by themselves
-    telemetry::Counter answers_put_off;   // with Flow::Read, since their peer's ring was full
-    telemetry::Counter words_read;        // with Flow::Read
-    telemetry::Counter answers_given_up;  // for want of memory
-    telemetry::Counter one_sided_reads;
-    telemetry::Counter one_sided_writes;
+    telemetry::Counter late_answers;        // of calls that were cancelled or overdue
+    telemetry::Counter never_answering;     // sessions that ended: others waited for what their given up calls held
+    telemetry::Counter requests_fetched;    // of the handled requests: READ at their callers
+    telemetry::Counter answers_written;     // to rooms of callers, by themselves
+    telemetry::Counter answers_put_off;     // with Flow::Read, since their peer's ring was full
+    telemetry::Counter requests_held_back;  // with Flow::Read, while answers before them took their session's memory
+    telemetry::Counter words_read;          // with Flow::Read
+    telemetry::Counter answers_given_up;    // for want of memory
+    struct {
+        telemetry::Counter reads;
+        telemetry::Counter writes;
+    } one_sided{};  // operations that programs asked for
     telemetry::Counter batches_sent;
     BatchSizes batch_sizes{};
 

@@ -142,7 +142,11 @@ bool Transfers::post_writes(Session& session) noexcept {
             }
             ++own.writes;
         }
-        server_.tell_written(session, writing);
+        Message answer;
+        answer.answer = true;
+        answer.call = writing.call;
+        answer.written = writing.memory.bytes;
+        server_.put(session, answer, writing.charge);
         ++statistics_.answers_written;
     }
     return true;

@@ -28,7 +28,7 @@ enum Type : std::uint8_t { kEcho = 1, kKeep, kDrop, kNobody };
 class EndpointHost : public test::EndpointHost<Endpoint> {
 public:
     EndpointHost(const char* address, std::uint64_t seed, const EndpointConfig& its_config)
-        : test::EndpointHost<Endpoint>(address, seed, its_config, std::size_t{512} << 10U, 192), config(its_config) {}
+        : test::EndpointHost<Endpoint>(address, seed, its_config, std::size_t{1} << 20U, 192), config(its_config) {}
 
     const EndpointConfig config;
 };

@@ -55,7 +55,7 @@ TEST_F(CopyrpcOneSided, WhatThePeerOpenedIsRead) {
     run(milliseconds(20));
     EXPECT_EQ(ended[1], CallStatus::Ok);
     EXPECT_EQ(ours, theirs);
-    EXPECT_EQ(client.endpoint->statistics().one_sided_reads, 1U);
+    EXPECT_EQ(client.endpoint->statistics().one_sided.reads, 1U);
 }
 
 TEST_F(CopyrpcOneSided, ItIsWrittenInTheOrderOfThePosts) {

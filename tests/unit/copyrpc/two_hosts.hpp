@@ -14,8 +14,9 @@ constexpr std::uint8_t kKeep = 8;
 class TwoHosts : public testing::Test {
 protected:
     explicit TwoHosts(const EndpointConfig& config) : TwoHosts(config, config) {}
-    TwoHosts(const EndpointConfig& ours, const EndpointConfig& theirs, std::size_t our_pool_bytes = Host::kPoolBytes)
-        : client("10.0.0.1", 11, ours, our_pool_bytes), server("10.0.0.2", 22, theirs) {
+    TwoHosts(const EndpointConfig& ours, const EndpointConfig& theirs, std::size_t our_pool_bytes = Host::kPoolBytes,
+             std::size_t their_pool_bytes = Host::kPoolBytes)
+        : client("10.0.0.1", 11, ours, our_pool_bytes), server("10.0.0.2", 22, theirs, their_pool_bytes) {
         client.port.join(server.port);
         server.port.join(client.port);
         EXPECT_TRUE(server.endpoint->listen(kService).ok());
