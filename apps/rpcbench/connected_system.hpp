@@ -89,16 +89,26 @@ protected:
     }
 
 private:
+    // Why a session did not open.
+    [[nodiscard]] static const char* why_none([[maybe_unused]] Event event) noexcept {
+        if constexpr (requires { Event::Refused; }) {
+            return event == Event::Refused
+                       ? "was refused: has the server this --service and --system, places for so many --sessions of a "
+                         "host, and the same --flow, or --block and --blocks?"
+                       : "did not open: nobody answers; is the server running, with this --system?";
+        } else {
+            return "did not open; is the server running, with this --service and --system, and does it take so many "
+                   "--sessions?";
+        }
+    }
     static void session_changed(void* context, SessionId session, Event event) {
         auto& self = *static_cast<ConnectedSystem*>(context);
         if (event == Event::Connected) {
             ++self.connected_;
         } else if (!self.closing_) {
-            self.fail(fmt::format("session {} {}", session.value,
-                                  self.is_connected() ? "ended: the peer is gone; is the server running?"
-                                                      : "did not open; is the server running, with this --service and "
-                                                        "--system, does it take so many --sessions, and messages of "
-                                                        "this size (--ring, or --block and --blocks)?"));
+            self.fail(
+                fmt::format("session {} {}", session.value,
+                            self.is_connected() ? "ended: the peer is gone; is the server running?" : why_none(event)));
         }
     }
 

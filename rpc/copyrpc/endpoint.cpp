@@ -7,6 +7,8 @@
 #include <bit>
 #include <utility>
 
+#include "rpc/copyrpc/ring_choice.hpp"
+
 namespace cairn::copyrpc {
 
 namespace {
@@ -17,17 +19,11 @@ constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the sha
 
 constexpr std::uint32_t kLongAtATime = 4;  // messages that the pool holds: see kLongestOfPool
 
-// The longest ring that a caller may have.
-std::uint32_t longest_ring_of(const EndpointConfig& config) noexcept {
-    const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
-    return std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
-}
-
-// What of the pool the sessions take, if each has a peer with the longest ring.
+// What of the pool the sessions take, if each has a peer with such a ring, or a longer one.
 // mutants: copyrpc-endpoint-bytes-of-sessions
 std::uint64_t bytes_of_sessions(const EndpointConfig& config) noexcept {
     const std::uint64_t rings =
-        std::uint64_t{rpc::MsgPool::bytes_for(config.ring_bytes)} + rpc::MsgPool::bytes_for(longest_ring_of(config));
+        std::uint64_t{rpc::MsgPool::bytes_for(config.ring_bytes)} + rpc::MsgPool::bytes_for(longest_mirror_of(config));
     const std::uint64_t words = config.flow == Flow::Read ? rpc::MsgPool::bytes_for(Peers::kWordBytes) : 0;
     return config.sessions_max * (rings + words);
 }
@@ -107,7 +103,7 @@ Status judge(const EndpointConfig& config, const rpc::MsgPool& pool) {
 // Answers lie in the largest ring that a caller may have, or are WRITTEN by themselves. A thread's answer waits in the
 // pool.
 rpc::AnswerLimit answer_limit_of(const EndpointConfig& config, const rpc::MsgPool& pool) noexcept {
-    const std::uint32_t in_ring = Message::answer_max(RingShape(longest_ring_of(config) / kBlockBytes).charge_max());
+    const std::uint32_t in_ring = Message::answer_max(RingShape(longest_mirror_of(config) / kBlockBytes).charge_max());
     return {std::min(std::max(in_ring, config.message_bytes_max), pool.longest_message()),
             "raise message_bytes_max, and give the pool as much memory"};
 }

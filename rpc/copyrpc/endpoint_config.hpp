@@ -31,7 +31,7 @@ constexpr std::uint32_t kLongestOfPool = 0xffffffffU;
 
 struct EndpointConfig {
     std::uint32_t ring_bytes = 64U << 10U;  // of each session, one for either direction; a power of two, 4 KiB to 1 MiB
-    std::uint32_t peer_ring_bytes_max = 0;  // larger rings of peers that connect are refused; at least ring_bytes
+    std::uint32_t peer_ring_bytes_max = 0;  // of larger rings of peers so much is used; at least ring_bytes
     Flow flow = Flow::Credit;               // of both ends; peers with another one are refused
     // Batches that a peer may have under way, 4 to 4096. What waits meanwhile is the next one: with more of them
     // batches are shorter, and stay so. Over sockets, where each costs a system call, 8 bring five times as many calls

@@ -24,7 +24,8 @@ struct RawHello {
     Be32 rkey;
     Be32 longest;
     std::uint8_t flow;
-    std::array<std::uint8_t, 3> spare;
+    std::uint8_t mirror_log2;
+    std::array<std::uint8_t, 2> spare;
     Be32 word;
 };
 static_assert(sizeof(RawHello) == 32 && alignof(RawHello) == 1);
@@ -32,7 +33,7 @@ static_assert(sizeof(RawHello) == 32 && alignof(RawHello) == 1);
 // Private data of REQ and REP, either end's own.
 struct Hello {
     static constexpr std::uint32_t kMagic = 0x43525043;  // "CRPC"
-    static constexpr std::uint8_t kVersion = 2;
+    static constexpr std::uint8_t kVersion = 3;
     static constexpr std::uint16_t kLeastReceives = 4;
     static constexpr std::uint16_t kMostReceives = 4096;
 
@@ -42,7 +43,8 @@ struct Hello {
     Rkey rkey{};
     std::uint32_t longest = 0;  // bytes of a request that it reads elsewhere; 0: it does not
     Flow flow = Flow::Credit;
-    Rkey word{};  // of its consumer word, with Flow::Read
+    Rkey word{};                                         // of its consumer word, with Flow::Read
+    std::uint32_t mirror_bytes = RingShape::kMostBytes;  // it writes to so much of its peer's ring at most
 
     [[nodiscard]] static constexpr bool is_valid_ring(std::uint32_t bytes) noexcept {
         return std::has_single_bit(bytes) && bytes >= RingShape::kLeastBytes && bytes <= RingShape::kMostBytes;
@@ -58,6 +60,7 @@ struct Hello {
                Be32{rkey.value},
                Be32{longest},
                static_cast<std::uint8_t>(flow),
+               static_cast<std::uint8_t>(std::countr_zero(mirror_bytes)),
                {},
                Be32{word.value}};
     }
@@ -72,13 +75,14 @@ inline std::optional<Hello> Hello::parse(std::span<const std::uint8_t> private_d
         return std::nullopt;
     }
     std::memcpy(&raw, private_data.data(), sizeof(raw));
-    if (raw.magic.get() != kMagic || raw.version != kVersion || raw.ring_log2 >= 32 ||
+    if (raw.magic.get() != kMagic || raw.version != kVersion || raw.ring_log2 >= 32 || raw.mirror_log2 >= 32 ||
         raw.flow >= static_cast<std::uint8_t>(Flow::Count)) {
         return std::nullopt;
     }
-    const Hello hello{1U << raw.ring_log2, raw.receives.get(),          raw.address.get(),   Rkey{raw.rkey.get()},
-                      raw.longest.get(),   static_cast<Flow>(raw.flow), Rkey{raw.word.get()}};
-    if (!is_valid_ring(hello.ring_bytes) || hello.receives < kLeastReceives || hello.receives > kMostReceives) {
+    const Hello hello{1U << raw.ring_log2, raw.receives.get(),          raw.address.get(),    Rkey{raw.rkey.get()},
+                      raw.longest.get(),   static_cast<Flow>(raw.flow), Rkey{raw.word.get()}, 1U << raw.mirror_log2};
+    if (!is_valid_ring(hello.ring_bytes) || !is_valid_ring(hello.mirror_bytes) || hello.receives < kLeastReceives ||
+        hello.receives > kMostReceives) {
         return std::nullopt;
     }
     return hello;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rpc/copyrpc/ring_choice.hpp"
+
 namespace cairn::copyrpc {
 
 namespace {
@@ -103,7 +105,8 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
                       session.own->rkey(),
                       config_.message_bytes_max,
                       config_.flow,
-                      session.word ? session.word->rkey() : Rkey{}};
+                      session.word ? session.word->rkey() : Rkey{},
+                      longest_mirror_of(config_)};
     hello.emit(hello_);
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
@@ -111,8 +114,7 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
 // mutants: copyrpc-peers-welcomes
 bool Peers::welcomes(const cm::PrivateBytes& said) {
     const std::optional<Hello> peer = hello_in(said);
-    return peer && peer->flow == config_.flow &&
-           peer->ring_bytes <= std::max(config_.ring_bytes, config_.peer_ring_bytes_max);
+    return peer && peer->flow == config_.flow;
 }
 
 bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
@@ -121,15 +123,18 @@ bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
     return peer && peer->flow == config_.flow;
 }
 
+// Either end uses as much of the other's ring as it is willing to write to, and says so.
 // mutants: copyrpc-peers-open-rings
 Status Peers::open_rings(Session& session) {
     const Hello& peer = session.peer;
-    Status made = give_memory(*session.pd, session.mirror_memory, session.mirror, peer.ring_bytes, verbs::Rights{});
+    const std::uint32_t own_bytes = std::min(config_.ring_bytes, peer.mirror_bytes);
+    const std::uint32_t mirror_bytes = std::min(peer.ring_bytes, longest_mirror_of(config_));
+    Status made = give_memory(*session.pd, session.mirror_memory, session.mirror, mirror_bytes, verbs::Rights{});
     if (!made.ok()) {
         return made;
     }
-    session.rings.emplace(session.own_memory.span(), session.mirror_memory.span(), config_.receives, peer.receives,
-                          config_.flow);
+    session.rings.emplace(session.own_memory.span().first(own_bytes), session.mirror_memory.span(), config_.receives,
+                          peer.receives, config_.flow);
     server_.expect(requests_most(session));
     return Nothing{};
 }

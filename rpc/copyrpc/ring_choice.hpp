@@ -5,10 +5,18 @@
 #include <bit>
 #include <cstdint>
 
+#include "rpc/copyrpc/endpoint_config.hpp"
 #include "rpc/copyrpc/message.hpp"
 #include "rpc/copyrpc/ring_shape.hpp"
 
 namespace cairn::copyrpc {
+
+// The longest ring that an endpoint with this configuration writes to: of a peer's longer one it uses so much.
+// mutants: copyrpc-longest-mirror-of
+[[nodiscard]] inline std::uint32_t longest_mirror_of(const EndpointConfig& config) noexcept {
+    const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
+    return std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
+}
 
 // What the sessions of an endpoint are to carry.
 struct RingNeeds {

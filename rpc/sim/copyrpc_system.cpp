@@ -62,7 +62,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
             config.sessions_max = node.limits.sessions_max = std::min(config.sessions_max, sessions);
         }
     }
-    config.host_sessions_max = random_.chance(kMillion / 2) ? config.sessions_max : std::uint16_t{0};
+    config.host_sessions_max = config.sessions_max;
     node.pool.emplace(node.memory.span().first(bytes));
     auto endpoint = std::make_unique<LinkedEndpointOf<copyrpc::Endpoint>>(
         copyrpc::Endpoint::create(config, *node.device, home, *node.pool).value());
@@ -150,22 +150,22 @@ Handling CopyrpcSystem::draw_handling() {
     return static_cast<Handling>(random_.between(1, static_cast<std::uint64_t>(Handling::Nested)));
 }
 
-bool CopyrpcSystem::is_too_long(const LinkedNode& client, const LinkedCall& call, copyrpc::RingShape peer) const {
-    const copyrpc::RingShape own = CopyrpcPlan::shape_of(part_of(client).config.ring_bytes);
+bool CopyrpcSystem::is_too_long(const LinkedCall& call, copyrpc::RingShape own, copyrpc::RingShape peer) const {
     const auto bytes = static_cast<std::uint32_t>(call.request.size());
     return (Message::blocks_of(bytes, call.deadline < Instant::never()) > peer.message_max() &&
             bytes > plan_.longest_bytes) ||
            (Message::charge_for(call.answer_room) > own.charge_max() && call.answer_room > plan_.longest_bytes);
 }
 
-// True if some ring of the world is too short for the call.
-bool CopyrpcSystem::may_be_too_long(const LinkedNode& client, const LinkedCall& call) const {
-    return call.odd || is_too_long(client, call, plan_.least_ring());
+// True if some part of a ring that an end of the world uses is too short for the call.
+bool CopyrpcSystem::may_be_too_long(const LinkedNode& /*client*/, const LinkedCall& call) const {
+    return call.odd || is_too_long(call, plan_.least_ring(), plan_.least_ring());
 }
 
 // True if every ring is.
 bool CopyrpcSystem::must_be_too_long(const LinkedNode& client, const LinkedCall& call) const {
-    return !call.odd && is_too_long(client, call, plan_.most_ring());
+    const copyrpc::RingShape own = CopyrpcPlan::shape_of(part_of(client).config.ring_bytes);
+    return !call.odd && is_too_long(call, own, plan_.most_ring());
 }
 
 // What travels by itself may be overtaken. This call does not, whatever rings it meets.

@@ -76,7 +76,7 @@ private:
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
     [[nodiscard]] const Part& part_of(const LinkedNode& node) const { return parts_[node.host->index()]; }
-    [[nodiscard]] bool is_too_long(const LinkedNode& client, const LinkedCall& call, copyrpc::RingShape peer) const;
+    [[nodiscard]] bool is_too_long(const LinkedCall& call, copyrpc::RingShape own, copyrpc::RingShape peer) const;
     copyrpc::Attempt try_one(LinkedNode& node, SessionId id, LinkedCall& call);
     void on_room(LinkedNode& node, SessionId id);
 

@@ -28,6 +28,8 @@ TEST(CopyrpcHello, EachFieldIsJudged) {
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.version = 1; }));
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 21; }));
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 44; })) << "12 modulo 32";
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.mirror_log2 = 11; }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.mirror_log2 = 44; })) << "12 modulo 32";
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(3); }));
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(4097); }));
     EXPECT_FALSE(Hello::parse({}));
@@ -161,12 +163,84 @@ TEST_F(CopyrpcAdmission, SessionsOfPeersThatWentAreForOthers) {
     EXPECT_EQ(server.endpoint->statistics().links.displaced, 0U);
 }
 
-TEST_F(CopyrpcAdmission, ARingLargerThanOursIsRefused) {
+TEST_F(CopyrpcAdmission, OfARingLargerThanOursAPartIsUsed) {
     RawHello raw = hello();
     raw.ring_log2 = 13;
+    raw.mirror_log2 = 12;
     ask(raw);
-    EXPECT_TRUE(stranger.refused);
-    EXPECT_EQ(server.pool.live(), 0U);
+    ASSERT_TRUE(stranger.peer.has_value());
+    EXPECT_EQ(stranger.peer->mirror_bytes, kRing);
+    EXPECT_EQ(server.pool.live_bytes(), 2U * kRing);
+}
+
+// Calls that a session has room for, and more, where a client has longer rings than its server writes to.
+class CopyrpcUnlikeRings : public TwoHosts {
+protected:
+    CopyrpcUnlikeRings() : TwoHosts(with_ring(512U << 10U), with_ring(64U << 10U)) {}
+    static EndpointConfig with_ring(std::uint32_t bytes) {
+        EndpointConfig config;
+        config.ring_bytes = bytes;
+        config.sessions_max = 4;
+        config.answer_bytes = 32;
+        return config;
+    }
+};
+
+TEST_F(CopyrpcUnlikeRings, AClientWithLongerRingsThanItsServerTakesIsServed) {
+    const SessionId session = connect();
+    ASSERT_EQ(client.events, std::vector{SessionEvent::Connected});
+    EXPECT_EQ(server.pool.live_bytes(), 2U * (64U << 10U));
+    for (std::uint64_t tag = 1; tag <= 2000; ++tag) {
+        ASSERT_EQ(post(session, tag, tag % 10 == 0 ? 7000 : 32).verdict, PostVerdict::Posted);
+    }
+    run(milliseconds(50));
+    EXPECT_EQ(count(CallStatus::Ok) + count(CallStatus::ResponseTooLong), 2000U);
+    EXPECT_EQ(client.endpoint->statistics().links.peers_lost, 0U);
+    std::vector<std::uint8_t> answer(100'000);
+    std::size_t ended = 0;
+    server.endpoint->set_handler(
+        kKeep,
+        [](void* self, const Request& request) {
+            EXPECT_TRUE(
+                request.endpoint.answer(request.handle, *static_cast<std::vector<std::uint8_t>*>(self), request.now));
+        },
+        &answer);
+    std::vector<std::uint8_t> memory(1U << 20U);
+    rpc::MsgPool elsewhere{memory};
+    rpc::MsgBuffer room = elsewhere.allocate(100'000);
+    Call call;
+    call.type = kKeep;
+    call.response = &room;
+    call.context = &ended;
+    call.completion = [](void* context, const rpc::CallResult& result) {
+        EXPECT_EQ(result.status, CallStatus::Ok);
+        ++*static_cast<std::size_t*>(context);
+    };
+    ASSERT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_EQ(ended, 1U) << "what has no room in the part travels by itself";
+}
+
+TEST_F(CopyrpcUnlikeRings, AServerWithLongerRingsThanItsClientTakesServes) {
+    ASSERT_TRUE(client.endpoint->listen(kService).ok());
+    std::size_t ended = 0;
+    const auto back = server.endpoint->connect(net::IpAddress::parse("10.0.0.1").value(), kService, now);
+    ASSERT_TRUE(back.ok());
+    run(milliseconds(5));
+    Call call;
+    call.type = kEcho;
+    call.context = &ended;
+    call.completion = [](void* context, const rpc::CallResult& result) {
+        EXPECT_EQ(result.status, CallStatus::Ok);
+        ++*static_cast<std::size_t*>(context);
+    };
+    const std::vector<std::uint8_t> request(20, 7);
+    call.request = request;
+    for (int i = 0; i < 3000; ++i) {
+        ASSERT_EQ(server.endpoint->post(back.value(), call, now).verdict, PostVerdict::Posted);
+    }
+    run(milliseconds(50));
+    EXPECT_EQ(ended, 3000U);
 }
 
 }  // namespace
