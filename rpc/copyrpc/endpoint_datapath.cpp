@@ -44,7 +44,7 @@ Instant Endpoint::next_deadline() const noexcept {
     if (sessions_.any_listed()) {
         return Instant{};
     }
-    const bool polls = server_.jobs().wants_polling() || server_.transfers().wants_polling() || client_.wants_polling();
+    const bool polls = server_.wants_polling() || one_sided_.wants_polling() || client_.wants_polling();
     const Instant due = std::min(polls ? next_poll_ : client_.next_deadline(), exchange_->next_deadline());
     return sessions_.count() == 0 ? due : std::min(due, probes_.next_look());
 }

@@ -115,6 +115,7 @@ bool Exchange::flush(Instant now) noexcept {
     const bool any = sessions_.any_listed();
     client_.begin_turn();
     server_.transfers().begin_turn();
+    one_sided_.begin_turn();
     held_until_ = Instant::never();
     sessions_.relist_stalled();
     sessions_.take_listed([this, now](Session& session) { flush(session, now); });

@@ -91,6 +91,7 @@ bool OneSided::serve(Session& session) noexcept {
                 return true;  // the next one that is done goes on
             }
             if (each.key == nullptr && !give_key(session, each)) {
+                wants_polling_ = true;
                 return false;
             }
             if (!each.post(*session.qp, each.opcode, kOneSidedWork, writes)) {

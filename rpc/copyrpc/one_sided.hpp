@@ -51,6 +51,9 @@ public:
 
     // Posts pieces of a session that has operations, or had. Returns false if it is to be tried again in another turn.
     [[nodiscard]] bool serve(Session& session) noexcept;
+    // Operations wait for a key; nothing wakes the worker when there is one.
+    [[nodiscard]] bool wants_polling() const noexcept { return wants_polling_; }
+    void begin_turn() noexcept { wants_polling_ = false; }
     // The oldest piece is done. The completion may end the session.
     void on_done(Session& session, Instant now) noexcept;
     // The session ends. Returns true if it had memory open to its peer.
@@ -70,6 +73,7 @@ private:
     Statistics& statistics_;
     const std::uint32_t pieces_most_;  // of a session under way
     bool ended_ = false;
+    bool wants_polling_ = false;
 };
 
 // The awaiter of one_sided_read() and one_sided_write().

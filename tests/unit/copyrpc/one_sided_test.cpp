@@ -94,6 +94,28 @@ TEST_F(CopyrpcOneSided, WhoOpenedAPlaceMayEndTheSession) {
     EXPECT_EQ(client.endpoint->statistics().links.peers_lost, 0U);
 }
 
+// Nothing tells of keys that others give back.
+TEST_F(CopyrpcOneSided, AnOperationWithoutAKeyIsTriedAgainSoon) {
+    const Place place = opened(kRead);
+    std::vector<std::unique_ptr<verbs::Mr>> all;
+    const auto pd = client.device->create_pd();
+    for (;;) {
+        auto key = client.device->register_memory(*pd, ours, kRead, 0);
+        if (!key.ok()) {
+            break;
+        }
+        all.push_back(std::move(key).value());
+    }
+    ASSERT_EQ(read(place), PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_TRUE(ended.empty());
+    EXPECT_LE(client.worker->next_deadline(), now + microseconds(50));
+    all.clear();
+    run(milliseconds(20));
+    EXPECT_EQ(ended[1], CallStatus::Ok);
+    EXPECT_GT(client.worker->next_deadline(), now + microseconds(50));
+}
+
 TEST_F(CopyrpcOneSided, CallsPassBetweenThePieces) {
     const Place place = opened(kRead);
     for (std::uint64_t tag = 1; tag <= 4; ++tag) {
