@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rpc/linked/linked_session.hpp"
+#include "rpc/linked/qpn_table.hpp"
 
 namespace cairn::rpc {
 
@@ -15,7 +16,7 @@ namespace cairn::rpc {
 template <class Session>
 class LinkedSessions {
 public:
-    explicit LinkedSessions(std::uint16_t sessions_max) : sessions_(sessions_max) {
+    explicit LinkedSessions(std::uint16_t sessions_max) : sessions_(sessions_max), by_qpn_(sessions_max) {
         for (std::uint16_t i = 0; i < sessions_max; ++i) {
             free_.push_back(i);
         }
@@ -37,7 +38,7 @@ public:
     }
     void remove(Session& session) {
         if (session.qpn.value != 0) {  // it was named
-            by_qpn_.erase(session.qpn.value);
+            by_qpn_.remove(session.qpn);
             by_connection_.erase(session.connection.value);
         }
         free_.push_back(session.id.value);
@@ -51,12 +52,12 @@ public:
     void name(Session& session, verbs::ConnectionId connection) {
         session.connection = connection;
         session.qpn = session.qp->qpn();
-        by_qpn_[session.qpn.value] = &session;
+        by_qpn_.add(session.qpn, session.id);
         by_connection_[connection.value] = &session;
     }
     [[nodiscard]] Session* of_qp(Qpn qpn) const noexcept {
-        const auto found = by_qpn_.find(qpn.value);
-        return found == by_qpn_.end() ? nullptr : found->second;
+        const std::uint32_t number = by_qpn_.find(qpn);
+        return number == QpnTable::kNone ? nullptr : sessions_[number].get();
     }
     [[nodiscard]] Session* of_connection(verbs::ConnectionId id) const noexcept {
         const auto found = by_connection_.find(id.value);
@@ -147,7 +148,7 @@ private:
 
     std::vector<std::unique_ptr<Session>> sessions_;
     std::deque<std::uint16_t> free_;
-    std::unordered_map<std::uint32_t, Session*> by_qpn_;
+    QpnTable by_qpn_;
     std::unordered_map<std::uint32_t, Session*> by_connection_;
     List<&LinkedSession::listed> listed_;
     List<&LinkedSession::stalled> stalled_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
 #include <vector>
 
 namespace cairn::rpc {
@@ -82,6 +84,31 @@ TEST_F(LinkedSessionsTest, TheNumberThatWasFreeLongestIsNext) {
     EXPECT_EQ(sessions.add()->id.value, 2);
     EXPECT_EQ(sessions.add()->id.value, 0);
     EXPECT_EQ(sessions.add(), nullptr);
+}
+
+// As many as there may be, under numbers that go up and come again, as an engine gives them.
+TEST(QpnTableTest, SaysWhoseAQueuePairIsWhateverCameAndWent) {
+    for (const std::uint32_t most : {1U, 3U, 64U}) {
+        QpnTable table(most);
+        std::map<std::uint32_t, std::uint16_t> expected;
+        std::mt19937 random(most);
+        for (int i = 0; i < 20'000; ++i) {
+            const auto qpn = static_cast<std::uint32_t>(1 + random() % 300 * (random() % 2 == 0 ? 1 : 64));
+            if (const auto found = expected.find(qpn); found != expected.end()) {
+                table.remove(Qpn{qpn});
+                expected.erase(found);
+            } else if (expected.size() < most) {
+                expected[qpn] = static_cast<std::uint16_t>(i);
+                table.add(Qpn{qpn}, SessionId{static_cast<std::uint16_t>(i)});
+            }
+            const auto asked = static_cast<std::uint32_t>(1 + random() % 300);
+            const auto found = expected.find(asked);
+            ASSERT_EQ(table.find(Qpn{asked}), found == expected.end() ? QpnTable::kNone : found->second);
+        }
+        for (const auto& [qpn, session] : expected) {
+            EXPECT_EQ(table.find(Qpn{qpn}), session);
+        }
+    }
 }
 
 }  // namespace
