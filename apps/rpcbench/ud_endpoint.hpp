@@ -39,7 +39,8 @@ public:
     // Posts a call. It fails with DeadlinePassed if no answer comes within the peer's timeout, since a datagram was
     // lost.
     rpc::Posted post(SessionId session, const rpc::Call& call, Instant now) noexcept;
-    // For a handler, of its own request alone. False, or no room: another request's handle, or no datagram is so long.
+    // For a handler, of its own request alone. The room is all 0. False, or no room: another request's handle, or no
+    // datagram is so long.
     [[nodiscard]] std::span<std::uint8_t> reserve(const rpc::RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const rpc::RequestHandle& handle, Instant now) noexcept;
     bool answer(const rpc::RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
@@ -63,6 +64,7 @@ private:
     [[nodiscard]] bool is_handled(const rpc::RequestHandle& handle) const noexcept {
         return handled_ && handled_->session == handle.session && handled_->request_number == handle.request_number;
     }
+    [[nodiscard]] std::span<std::uint8_t> room_for(const rpc::RequestHandle& handle, std::size_t bytes) noexcept;
     void send_backlog() noexcept;
     void end_late_calls(Instant now) noexcept;
 

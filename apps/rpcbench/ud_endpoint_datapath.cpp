@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "apps/rpcbench/ud_endpoint.hpp"
+#include "lib/base/copy.hpp"
 
 namespace cairn::rpcbench {
 
@@ -60,12 +61,19 @@ void UdEndpoint::on_request(const UdArrival& arrival, Instant now) noexcept {
     }
 }
 
+// The buffer has been that of datagrams to other peers.
 std::span<std::uint8_t> UdEndpoint::reserve(const rpc::RequestHandle& handle, std::uint32_t bytes) noexcept {
+    const std::span<std::uint8_t> room = room_for(handle, bytes);
+    clear_bytes(room.data(), room.size());
+    return room;
+}
+
+std::span<std::uint8_t> UdEndpoint::room_for(const rpc::RequestHandle& handle, std::size_t bytes) noexcept {
     if (!is_handled(handle) || bytes > road_->message_bytes()) {
         statistics_.breaches.count(UdBreach::AnswerTooLong);
         return {};
     }
-    reserved_bytes_ = bytes;
+    reserved_bytes_ = static_cast<std::uint32_t>(bytes);
     return {road_->payload(), bytes};
 }
 
@@ -81,8 +89,8 @@ bool UdEndpoint::respond(const rpc::RequestHandle& handle, Instant) noexcept {
 }
 
 bool UdEndpoint::answer(const rpc::RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept {
-    const std::span<std::uint8_t> place = reserve(handle, static_cast<std::uint32_t>(message.size()));
-    if (place.size() != message.size()) [[unlikely]] {
+    const std::span<std::uint8_t> place = room_for(handle, message.size());
+    if (place.data() == nullptr) [[unlikely]] {
         return false;
     }
     if (!message.empty()) {

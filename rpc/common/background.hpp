@@ -43,14 +43,13 @@ public:
     [[nodiscard]] std::uint8_t type() const noexcept { return job_.type; }
     [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept { return job_.request.span(); }
     [[nodiscard]] std::uint64_t trace() const noexcept { return job_.trace; }
-    // Returns room for the answer. Without a call the answer is empty; a further call changes the size of the same
-    // room. Returns no room if `bytes` exceeds what the type was registered with.
+    // Returns room for the answer, all 0. Without a call the answer is empty; a further call changes the size of the
+    // same room, and keeps what was written. Returns no room if `bytes` exceeds what the type was registered with.
     [[nodiscard]] std::span<std::uint8_t> reserve(std::uint32_t bytes) noexcept {
         if (bytes > job_.response_bytes_max) {
             return {};
         }
-        job_.response.bytes = bytes;
-        return job_.response.span();
+        return job_.response.resize(bytes);
     }
 
 private:

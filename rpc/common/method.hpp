@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "lib/base/result.hpp"
 #include "rpc/common/codec.hpp"
 #include "rpc/common/coroutine.hpp"
 

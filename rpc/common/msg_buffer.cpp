@@ -52,4 +52,14 @@ void MsgPool::release(MsgBuffer& buffer) noexcept {
     buffer = {};
 }
 
+// mutants: rpc-msg-pool-resize
+std::span<std::uint8_t> MsgPool::resize(MsgBuffer& buffer, std::uint32_t bytes) noexcept {
+    if (buffer.capacity < bytes || !buffer.valid()) {
+        release(buffer);
+        buffer = allocate(bytes);
+        buffer.bytes = 0;
+    }
+    return buffer.valid() ? buffer.resize(bytes) : std::span<std::uint8_t>{};
+}
+
 }  // namespace cairn::rpc

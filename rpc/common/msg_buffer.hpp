@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "lib/base/assert.hpp"
+#include "lib/base/copy.hpp"
 #include "lib/mem/buffer_pool.hpp"
 
 namespace cairn::rpc {
@@ -20,6 +22,17 @@ struct MsgBuffer {
 
     [[nodiscard]] bool valid() const noexcept { return data != nullptr; }
     [[nodiscard]] std::span<std::uint8_t> span() const noexcept { return {data, bytes}; }
+    // Changes the size of the message, which fits (asserted), and returns the message. The bytes that are new are 0:
+    // memory of the pool holds former messages, also those of other peers.
+    // mutants: rpc-msg-buffer-resize
+    std::span<std::uint8_t> resize(std::uint32_t wanted) noexcept {
+        CAIRN_ASSERT(wanted <= capacity);
+        if (wanted > bytes) [[likely]] {
+            clear_bytes(data + bytes, wanted - bytes);
+        }
+        bytes = wanted;
+        return span();
+    }
 };
 
 // Hands out message buffers from one region. The region outlives the pool. An empty pool returns an invalid MsgBuffer.
@@ -32,6 +45,9 @@ public:
     [[nodiscard]] MsgBuffer allocate(std::uint32_t capacity_bytes) noexcept;
     // Releases the buffer and makes it invalid. Does nothing with an invalid buffer.
     void release(MsgBuffer& buffer) noexcept;
+    // Resizes a message, which loses its bytes if its buffer is too small. Without memory it returns no room and leaves
+    // an invalid buffer.
+    [[nodiscard]] std::span<std::uint8_t> resize(MsgBuffer& buffer, std::uint32_t bytes) noexcept;
 
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return pool_.live_bytes(); }

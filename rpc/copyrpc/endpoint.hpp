@@ -60,9 +60,9 @@ public:
     // call or it has ended.
     bool cancel(CallId id, Instant) noexcept { return client_.cancel(id); }
 
-    // Returns room for a response of `bytes`. Returns no room if the pool is empty, the response would be longer than
-    // any ring, or the handle is stale. respond() sends what was written there. A response for which the caller has no
-    // room ends its call with ResponseTooLong.
+    // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
+    // than any ring, or the handle is stale. respond() sends what was written there. A response for which the caller
+    // has no room ends its call with ResponseTooLong.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
         return server_.reserve(handle, bytes);
     }

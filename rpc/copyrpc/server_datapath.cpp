@@ -156,15 +156,7 @@ Server::Kept* Server::find(const RequestHandle& handle) noexcept {
 
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     Kept* const kept = find(handle);
-    if (kept == nullptr) {
-        return {};
-    }
-    if (kept->answer.capacity < bytes || !kept->answer.valid()) {
-        pool_.release(kept->answer);
-        kept->answer = pool_.allocate(bytes);
-    }
-    kept->answer.bytes = kept->answer.valid() ? bytes : 0;
-    return kept->answer.span();
+    return kept != nullptr ? pool_.resize(kept->answer, bytes) : std::span<std::uint8_t>{};
 }
 
 bool Server::respond(const RequestHandle& handle) noexcept {

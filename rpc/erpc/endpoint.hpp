@@ -50,8 +50,8 @@ public:
     // call or it has ended.
     bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
 
-    // Returns room for a response of `bytes`. Returns no room if `bytes` exceeds max_message_bytes(), the pool is
-    // empty, or the handle is stale. respond() sends what was written there. A handler without room answers later or
+    // Returns room for a response of `bytes`, all 0. Returns no room if `bytes` exceeds max_message_bytes(), the pool
+    // is empty, or the handle is stale. respond() sends what was written there. A handler without room answers later or
     // refuses. The call of a refused request fails with AnswerLost.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
         return server_.reserve(handle, bytes);

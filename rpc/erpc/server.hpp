@@ -72,6 +72,7 @@ private:
                          Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
     [[nodiscard]] ServerSlot* slot_of_earlier(const RequestHandle& handle) noexcept;
+    [[nodiscard]] ServerSlot* slot_with_room(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     [[nodiscard]] std::span<std::uint8_t> reserve_slowly(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool answer_slowly(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
     void send_first_time(Session& session, ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;

@@ -155,22 +155,26 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
     if (!is_running(handle) || !has_room_for(bytes)) [[unlikely]] {
         return reserve_slowly(handle, bytes);
     }
-    reply_slot_->response.bytes = bytes;
-    return reply_slot_->response.span();
+    return reply_slot_->response.resize(bytes);
 }
 
 [[gnu::noinline]] std::span<std::uint8_t> Server::reserve_slowly(const RequestHandle& handle,
                                                                  std::uint32_t bytes) noexcept {
+    ServerSlot* const slot = slot_with_room(handle, bytes);
+    return slot != nullptr ? slot->response.resize(bytes) : std::span<std::uint8_t>{};
+}
+
+// Returns the slot of a request that has no answer yet, with memory for one of `bytes`; or nullptr.
+ServerSlot* Server::slot_with_room(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     ServerSlot* const slot = executing_slot(handle);
     if (slot == nullptr || bytes > max_message_bytes_) {
-        return {};
+        return nullptr;
     }
     if ((slot->response.capacity < bytes || !slot->response.valid()) && !messages_.make_room(*slot, bytes)) {
         statistics_.count(Drop::NoBuffer);
-        return {};
+        return nullptr;
     }
-    slot->response.bytes = bytes;
-    return slot->response.span();
+    return slot;
 }
 
 bool Server::respond(const RequestHandle& handle, Instant now) noexcept {
@@ -199,11 +203,12 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     if (message.size() > max_message_bytes_) {
         return false;
     }
-    const std::span<std::uint8_t> room = reserve_slowly(handle, static_cast<std::uint32_t>(message.size()));
-    if (room.data() == nullptr) {
+    ServerSlot* const slot = slot_with_room(handle, static_cast<std::uint32_t>(message.size()));
+    if (slot == nullptr) {
         return false;
     }
-    copy_bytes(room.data(), message.data(), message.size());
+    copy_bytes(slot->response.data, message.data(), message.size());
+    slot->response.bytes = static_cast<std::uint32_t>(message.size());
     return respond(handle, now);
 }
 

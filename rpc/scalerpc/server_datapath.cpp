@@ -119,13 +119,7 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
     if (found.kept == nullptr || bytes > BlockShape::kMostBytes) {
         return {};
     }
-    rpc::MsgBuffer& answer = found.kept->answer;
-    if (answer.capacity < bytes || !answer.valid()) {
-        pool_.release(answer);
-        answer = pool_.allocate(bytes);
-    }
-    answer.bytes = bytes;
-    return answer.valid() ? answer.span() : std::span<std::uint8_t>{};
+    return pool_.resize(found.kept->answer, bytes);
 }
 
 bool Server::respond(const RequestHandle& handle) noexcept {

@@ -38,6 +38,7 @@ namespace cairn::rpc::test {
 constexpr std::uint8_t kEcho = 7;     // answers with the request
 constexpr std::uint8_t kKeep = 8;     // keeps the handle
 constexpr std::uint8_t kUnknown = 9;  // has no handler
+constexpr std::uint8_t kLazy = 10;    // answers with room for as many bytes as it is told, and writes none of them
 
 struct Pixel {
     std::uint32_t x;
@@ -83,13 +84,28 @@ protected:
                 static_cast<RpcPromises*>(context)->kept.push_back(request.keep());
             },
             this);
+        server().set_handler(
+            kLazy,
+            [](void*, const Request<Endpoint>& request) {
+                std::uint32_t bytes = 0;
+                ASSERT_EQ(request.payload.size(), sizeof(bytes));
+                std::memcpy(&bytes, request.payload.data(), sizeof(bytes));
+                ASSERT_EQ(request.endpoint.reserve(request.handle, bytes).size(), bytes);
+                request.endpoint.respond(request.handle, request.now);
+            },
+            nullptr);
         EXPECT_TRUE((serve<kColorOf, &Picture::color_of>(server(), picture).ok()));
         EXPECT_TRUE((serve<kShout, &Picture::shout>(server(), picture).ok()));
     }
     Endpoint& client() { return pair.client(); }
+    Endpoint& other() { return pair.other(); }
     Endpoint& server() { return pair.server(); }
     Posted post(SessionId session, std::uint64_t tag, std::uint8_t type = kEcho, std::size_t bytes = 40) {
-        requests[tag].assign(bytes, static_cast<std::uint8_t>(tag));
+        return post(client(), session, tag, type, std::vector(bytes, static_cast<std::uint8_t>(tag)));
+    }
+    Posted post(Endpoint& from, SessionId session, std::uint64_t tag, std::uint8_t type,
+                const std::vector<std::uint8_t>& message) {
+        requests[tag] = message;
         call.type = type;
         call.request = requests[tag];
         call.context = this;
@@ -100,7 +116,14 @@ protected:
             self.results[result.tag] = result.status;
             self.responses[result.tag].assign(result.response.begin(), result.response.end());
         };
-        return client().post(session, call, pair.now);
+        return from.post(session, call, pair.now);
+    }
+
+    // Asks for an answer of so many bytes that its handler does not write.
+    Posted post_lazy(Endpoint& from, SessionId session, std::uint64_t tag, std::uint32_t bytes) {
+        std::vector<std::uint8_t> wish(sizeof(bytes));
+        std::memcpy(wish.data(), &bytes, sizeof(bytes));
+        return post(from, session, tag, kLazy, wish);
     }
 
     Pair pair;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "lib/port/path_table.hpp"
@@ -34,6 +35,8 @@ public:
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
     // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
+    // Sees each datagram that leaves, and for whom.
+    std::function<void(std::span<const std::uint8_t>, const net::IpAddress&)> tap = [](auto, const auto&) {};
     std::size_t carries_least = 0, carries_most = port::kMaxUdpPayloadBytes;  // other datagrams are lost
     bool loses_strays = false;  // what is for no peer's address; else the first peer gets it
     bool damages = false;       // what is sent: the ICRC does not fit
@@ -156,6 +159,7 @@ private:
             append_tail(waiting);
             port::PacketRef& packet = waiting.packet;
             const port::PathKey& key = packet.path->key();
+            tap({packet.data, packet.len}, key.remote);
             const auto own = static_cast<std::uint8_t>(key.traffic_class & 3U);
             const std::uint8_t ecn = own != 0 && marks(sent_) ? 3 : own;
             const bool fits = packet.len >= carries_least && packet.len <= carries_most;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/copy.hpp"
 #include "lib/base/endian.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
@@ -22,6 +23,25 @@ std::string octets_of(const Field& field) {
     std::string out(sizeof(field), '\0');
     std::memcpy(out.data(), &field, sizeof(field));
     return out;
+}
+
+TEST(ShortMessages, AreCopiedAndClearedToTheByte) {
+    constexpr std::size_t kAll = 200;
+    for (std::size_t count = 0; count <= kAll - 2; ++count) {
+        std::array<std::uint8_t, kAll> from{};
+        std::array<std::uint8_t, kAll> to{};
+        for (std::size_t i = 0; i < kAll; ++i) {
+            from[i] = static_cast<std::uint8_t>(i + 1);
+        }
+        copy_bytes(to.data() + 1, from.data() + 1, count);
+        for (std::size_t i = 0; i < kAll; ++i) {
+            ASSERT_EQ(to[i], i != 0 && i <= count ? from[i] : 0) << count;
+        }
+        clear_bytes(from.data() + 1, count);
+        for (std::size_t i = 0; i < kAll; ++i) {
+            ASSERT_EQ(from[i], i != 0 && i <= count ? 0 : static_cast<std::uint8_t>(i + 1)) << count;
+        }
+    }
 }
 
 TEST(BigEndian, StandsOnTheWireMostSignificantOctetFirst) {

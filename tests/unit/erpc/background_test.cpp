@@ -147,14 +147,19 @@ TEST_F(Background, AnEndpointThatEndsRunsNoMoreJobsAndTheNextOneTakesThePool) {
 TEST_F(Background, AnAnswerHasNoMoreRoomThanItsTypeWasRegisteredWith) {
     rpc::BackgroundJob job;
     std::array<std::uint8_t, 64> room{};
+    room.fill(7);  // a former message
     job.response = {room.data(), 0, 64, {}};
     job.response_bytes_max = 48;
     BackgroundRequest request(job);
     EXPECT_EQ(request.reserve(49).data(), nullptr);
     EXPECT_EQ(job.response.bytes, 0U);
-    EXPECT_EQ(request.reserve(48).size(), 48U);
+    const std::span<std::uint8_t> answer = request.reserve(48);
+    EXPECT_EQ(std::vector(answer.begin(), answer.end()), std::vector<std::uint8_t>(48));
+    EXPECT_EQ(room[48], 7U);
+    answer[0] = 1;
     EXPECT_EQ(request.reserve(3).size(), 3U);
     EXPECT_EQ(job.response.bytes, 3U);
+    EXPECT_EQ(request.reserve(4)[0], 1U);
 }
 
 TEST_F(Background, LimitsOutOfRangeAreRefused) {

@@ -12,26 +12,34 @@ public:
     using Endpoint = erpc::Endpoint;
 
     ErpcPair() {
-        client_.port.join(server_.port);
-        server_.port.join(client_.port);
+        for (erpc::Host* const client : {&client_, &other_}) {
+            client->port.join(server_.port);
+            server_.port.join(client->port);
+        }
     }
     Endpoint& client() { return *client_.endpoint; }
+    Endpoint& other() { return *other_.endpoint; }
     Endpoint& server() { return *server_.endpoint; }
-    SessionId connect() {
-        const SessionId session = client_.connect(server_, now);
-        run(milliseconds(5));
-        return session;
-    }
+    cairn::test::WirePort& server_port() { return server_.port; }
+    SessionId connect() { return connect(client_); }
+    SessionId connect_other() { return connect(other_); }
     void run(Duration span) {
         for (const Instant end = now + span; now < end; now = now + microseconds(50)) {
             client_.turn(now);
+            other_.turn(now);
             server_.turn(now);
         }
     }
     Instant now{1'000'000'000};
 
 private:
+    SessionId connect(erpc::Host& from) {
+        const SessionId session = from.connect(server_, now);
+        run(milliseconds(5));
+        return session;
+    }
     erpc::Host client_{"10.0.0.1", 11};
+    erpc::Host other_{"10.0.0.3", 33};
     erpc::Host server_{"10.0.0.2", 22};
 };
 

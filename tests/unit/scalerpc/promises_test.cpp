@@ -13,29 +13,35 @@ public:
     using Endpoint = scalerpc::Endpoint;
 
     ScalerpcPair() {
-        client_.port.join(server_.port);
-        server_.port.join(client_.port);
+        for (scalerpc::Host* const client : {&client_, &other_}) {
+            client->port.join(server_.port);
+            server_.port.join(client->port);
+        }
         EXPECT_TRUE(server_.endpoint->listen(scalerpc::kService).ok());
     }
     Endpoint& client() { return *client_.endpoint; }
+    Endpoint& other() { return *other_.endpoint; }
     Endpoint& server() { return *server_.endpoint; }
-    SessionId connect() {
-        const auto session =
-            client_.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), scalerpc::kService, now);
-        EXPECT_TRUE(session.ok());
-        run(milliseconds(5));
-        EXPECT_EQ(client_.events, std::vector{scalerpc::SessionEvent::Connected});
-        return session.value();
-    }
+    cairn::test::WirePort& server_port() { return server_.port; }
+    SessionId connect() { return connect(client_); }
+    SessionId connect_other() { return connect(other_); }
     void run(Duration span) {
         for (const Instant end = now + span; now < end; now = now + microseconds(20)) {
             client_.turn(now);
+            other_.turn(now);
             server_.turn(now);
         }
     }
     Instant now{1'000'000'000};
 
 private:
+    SessionId connect(scalerpc::Host& from) {
+        const auto session = from.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), scalerpc::kService, now);
+        EXPECT_TRUE(session.ok());
+        run(milliseconds(5));
+        EXPECT_EQ(from.events.back(), scalerpc::SessionEvent::Connected);
+        return session.value();
+    }
     static scalerpc::EndpointConfig config() {
         scalerpc::EndpointConfig config;
         config.shape = {8192, 32};
@@ -46,6 +52,7 @@ private:
         return config;
     }
     scalerpc::Host client_{"10.0.0.1", 11, config()};
+    scalerpc::Host other_{"10.0.0.3", 33, config()};
     scalerpc::Host server_{"10.0.0.2", 22, config()};
 };
 
