@@ -37,6 +37,7 @@ std::unique_ptr<Loan> Lender::lend(verbs::Pd& pd, std::uint64_t lent_by_session,
         return nullptr;
     }
     copy_bytes(loan->request.data, request.data(), request_bytes);
+    clear_bytes(loan->answer.data, answer_bytes);  // a server may say that it wrote more than it did
     return loan;
 }
 

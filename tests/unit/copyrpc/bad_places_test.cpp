@@ -194,6 +194,58 @@ TEST_F(CopyrpcBadPlaces, AnAnswerThatWasWrittenIsThere) {
     EXPECT_EQ(answer.span()[2999], 0x77);
 }
 
+// It is told as written, but was not.
+TEST_F(CopyrpcBadPlaces, ARoomHoldsNothingOfOthers) {
+    std::array<rpc::MsgBuffer, 8> former{};
+    for (rpc::MsgBuffer& each : former) {
+        each = server.pool.allocate(3000);
+        std::fill(each.span().begin(), each.span().end(), std::uint8_t{0xa7});
+    }
+    for (rpc::MsgBuffer& each : former) {
+        server.pool.release(each);
+    }
+    be_called();
+    std::fill(answer.span().begin(), answer.span().end(), std::uint8_t{1});
+    Message message;
+    message.answer = true;
+    message.call = lent->call;
+    message.written = 3000;
+    send_first(message);
+    EXPECT_EQ(ended, std::vector{CallStatus::Ok});
+    const std::span<const std::uint8_t> got = answer.span();
+    EXPECT_EQ(std::vector(got.begin(), got.end()), std::vector<std::uint8_t>(3000));
+}
+
+// Its ring was another client's before, and its batch says that it is longer than what was written.
+TEST_F(CopyrpcBadPlaces, ABatchThatSaysTooMuchHoldsNothingOfOthers) {
+    constexpr std::uint8_t kSecret = 0xa7;
+    session = connect();
+    for (std::uint64_t tag = 1; tag <= 40; ++tag) {
+        requests[tag].assign(400, kSecret);
+        Call call;
+        call.type = kEcho;
+        call.request = requests[tag];
+        ASSERT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+        run_all(microseconds(100));
+    }
+    client.endpoint->disconnect(session, now);
+    run_all(milliseconds(5));
+    meet();
+    Message message;
+    message.type = kEcho;
+    message.charge = 16;
+    const std::vector<std::uint8_t> payload(400);
+    message.payload = payload;
+    compose(message, {0, 1, 0, 0, 0});
+    stranger.write(1 + message.blocks(), 2 * kBlockBytes);  // the headers alone
+    run_all(milliseconds(5));
+    const std::optional<Message> echo = Message::parse(stranger.memory().subspan(kRingAt + kBlockBytes, kRing / 2));
+    ASSERT_TRUE(echo && echo->answer);
+    EXPECT_EQ(echo->payload.size(), 400U);
+    const std::span<const std::uint8_t> ring = stranger.memory().subspan(kRingAt, kRing);
+    EXPECT_EQ(std::count(ring.begin(), ring.end(), kSecret), 0);
+}
+
 TEST_F(CopyrpcBadPlaces, AnAnswerThatWasWrittenNowhereIsABreach) {
     meet();
     Call call;
