@@ -7,6 +7,7 @@ namespace cairn::rpcbench {
 UdEndpoint::UdEndpoint(const UdConfig& config, verbs::Device& device, connections::Home& home,
                        std::unique_ptr<UdRoad> road)
     : RequestTypes({config.message_bytes, "let messages be longer"}),
+      worker_(device.worker()),
       config_(config),
       road_(std::move(road)),
       sessions_(config_, device, home, *road_, statistics_),
@@ -30,7 +31,7 @@ UdEndpoint::~UdEndpoint() {
         if (calls_.slot_of(index) == rpc::CallTable::kNoSlot) {
             calls_.leave(backlog_, index);
         }
-        calls_.finish(index, rpc::CallStatus::Disconnected, {}, {});
+        calls_.finish(index, rpc::CallStatus::Disconnected, {}, worker_.now());
     });
 }
 
@@ -58,8 +59,8 @@ void UdEndpoint::end_late_calls(Instant now) noexcept {
         } else {
             --under_way_;
         }
-        const Duration took = now - std::exchange(posted_[index], Instant::never());
-        calls_.finish(index, is_open ? rpc::CallStatus::DeadlinePassed : rpc::CallStatus::Disconnected, {}, took);
+        posted_[index] = Instant::never();
+        calls_.finish(index, is_open ? rpc::CallStatus::DeadlinePassed : rpc::CallStatus::Disconnected, {}, now);
     }
 }
 

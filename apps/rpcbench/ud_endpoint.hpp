@@ -68,6 +68,7 @@ private:
     void send_backlog() noexcept;
     void end_late_calls(Instant now) noexcept;
 
+    worker::Worker& worker_;
     const UdConfig config_;
     UdStatistics statistics_;
     std::unique_ptr<UdRoad> road_;

@@ -112,9 +112,9 @@ void UdEndpoint::on_answer(const UdArrival& arrival, Instant now) noexcept {
         return;
     }
     --under_way_;
-    const Duration took = now - std::exchange(posted_[index], Instant::never());
+    posted_[index] = Instant::never();
     const bool is_answer = arrival.head.kind == UdKind::Response;
-    calls_.finish(index, is_answer ? rpc::CallStatus::Ok : rpc::CallStatus::NoHandler, arrival.payload, took);
+    calls_.finish(index, is_answer ? rpc::CallStatus::Ok : rpc::CallStatus::NoHandler, arrival.payload, now);
 }
 
 rpc::Posted UdEndpoint::post(SessionId session, const rpc::Call& call, Instant now) noexcept {
@@ -127,7 +127,7 @@ rpc::Posted UdEndpoint::post(SessionId session, const rpc::Call& call, Instant n
     if (calls_.is_full()) [[unlikely]] {
         return {rpc::PostVerdict::Full, 0};
     }
-    const std::uint32_t index = calls_.add(call, session);
+    const std::uint32_t index = calls_.add(call, session, now);
     posted_[index] = now;
     calls_.join(backlog_, index);
     return {rpc::PostVerdict::Posted, calls_.id_of(index)};

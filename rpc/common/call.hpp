@@ -31,7 +31,7 @@ enum class CallStatus : std::uint8_t {
 struct CallResult {
     CallStatus status = CallStatus::Ok;
     std::span<const std::uint8_t> response{};
-    Duration latency{};
+    Duration latency{};  // from post() on, also while the call waited for its session, for room or for credits
     std::uint64_t tag = 0;
 };
 

@@ -35,14 +35,18 @@ public:
     CallTable(std::uint32_t calls_max, telemetry::Counter& failed);
 
     [[nodiscard]] bool is_full() const noexcept { return free_ == kNone; }
-    // Adds a call, and returns its index. The call is in no backlog. The table is not full (asserted).
-    [[nodiscard]] std::uint32_t add(const Call& call, SessionId session, std::uint8_t slot = kNoSlot) noexcept {
+    // mutants: rpc-call-table-add
+    // Adds a call that is posted now, and returns its index. The call is in no backlog. The table is not full
+    // (asserted).
+    [[nodiscard]] std::uint32_t add(const Call& call, SessionId session, Instant now,
+                                    std::uint8_t slot = kNoSlot) noexcept {
         CAIRN_ASSERT(!is_full());
         const std::uint32_t index = free_;
         Entry& entry = entries_[index];
         free_ = entry.next;
         keep(entry.call, call);
         entry.used = true;
+        entry.posted = now;
         entry.session = session.value;
         entry.slot = slot;
         ++pending_;
@@ -72,8 +76,7 @@ public:
 
     // Ends a call that is in no backlog. Frees the entry, then runs the completion, which may post. If the response
     // does not fit into the call's own buffer, the call ends with ResponseTooLong.
-    void finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
-                Duration latency) noexcept;
+    void finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response, Instant now) noexcept;
     // Calls end(index) for each call whose deadline has passed; end() ends that call.
     // mutants: rpc-call-table-end-overdue
     template <class End>
@@ -113,6 +116,7 @@ public:
 private:
     struct Entry {
         Call call;
+        Instant posted{};
         std::uint32_t generation = 0;
         std::uint32_t next = kNone;      // backlog or free list
         std::uint32_t previous = kNone;  // backlog
@@ -148,10 +152,12 @@ inline void CallTable::keep(Call& kept, const Call& call) noexcept {
     kept.ends_with_endpoint = call.ends_with_endpoint;
 }
 
+// mutants: rpc-call-table-finish
 inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
-                              Duration latency) noexcept {
+                              Instant now) noexcept {
     Entry& entry = entries_[index];
     const Call& call = entry.call;
+    const Duration latency = now - entry.posted;
     --pending_;
     if (entry.deadline) [[unlikely]] {
         forget_deadline(entry);

@@ -29,7 +29,7 @@ template <class T>
 struct Typed {
     CallStatus status = CallStatus::Ok;
     std::optional<T> value{};
-    Duration latency{};
+    Duration latency{};  // as in CallResult
 };
 template <Serialisable T>
 [[nodiscard]] Typed<T> typed(const CallResult& result) {

@@ -28,7 +28,7 @@ public:
     }
     // Tells that the last call that found no room has room now, if it has. The callback may end the session.
     void tell_room(Session& session) noexcept;
-    bool cancel(CallId id) noexcept;
+    bool cancel(CallId id, Instant now) noexcept;
     // Puts calls that wait into the ring while they fit. Those that wait for memory hold up nobody but those that do.
     void serve_backlog(Session& session, Instant now) noexcept;
     // The same, and ends those whose time is over instead. Completions may end the session.
@@ -36,11 +36,11 @@ public:
     // Returns nothing, or why the answer is none.
     [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls. Returns true if some of them lent memory.
-    bool fail_calls(Session& session, CallStatus status) noexcept;
+    bool fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     // Frees what calls of the session hold. Its peer answers none of them any more.
     void end_tickets(Session& session) noexcept;
     void end_overdue(Instant now) noexcept;
-    void end_awaited() noexcept;
+    void end_awaited(Instant now) noexcept;
     // Calls wait for memory; nothing wakes the worker when there is some.
     [[nodiscard]] bool wants_polling() const noexcept { return wants_polling_; }
     void begin_turn() noexcept { wants_polling_ = false; }
@@ -70,10 +70,10 @@ private:
     }
     [[nodiscard]] bool lend(Session& session, const Call& call, const Plan& plan) noexcept;
     void serve_lacking(Session& session, Instant now) noexcept;
-    [[nodiscard]] std::uint32_t add(Session& session, const Call& call) noexcept;
+    [[nodiscard]] std::uint32_t add(Session& session, const Call& call, Instant now) noexcept;
     void put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept;
     [[nodiscard]] std::unique_ptr<Loan> free(Session& session, std::uint32_t ticket) noexcept;
-    void finish(std::uint32_t call, CallStatus status) noexcept;
+    void finish(std::uint32_t call, CallStatus status, Instant now) noexcept;
 
     const EndpointConfig& config_;
     Sessions& sessions_;

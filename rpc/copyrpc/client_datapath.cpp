@@ -83,8 +83,8 @@ bool Client::is_beyond_limits(const Call& call) const noexcept {
     return call.request.size() > most || answer_bytes(call) > most;
 }
 
-std::uint32_t Client::add(Session& session, const Call& call) noexcept {
-    const std::uint32_t index = calls_.add(call, session.id);
+std::uint32_t Client::add(Session& session, const Call& call, Instant now) noexcept {
+    const std::uint32_t index = calls_.add(call, session.id, now);
     traces_[index] = call.trace;
     return index;
 }
@@ -102,7 +102,7 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (plan.room == Room::TooLong) {
         return {PostVerdict::TooLong, 0};
     }
-    const std::uint32_t index = add(session, call);
+    const std::uint32_t index = add(session, call, now);
     const CallId id = calls_.id_of(index);
     const bool fits = plan.room == Room::Fits && session.backlog.empty() && tickets_.any_free();
     if (fits && call.deadline > now && (!plan.lends() || (session.lacking.empty() && lend(session, call, plan))))
@@ -144,7 +144,7 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (plan.lends() && (!session.lacking.empty() || !lend(session, call, plan))) {
         return {Attempt::Full, 0};
     }
-    const std::uint32_t index = add(session, call);
+    const std::uint32_t index = add(session, call, now);
     const CallId id = calls_.id_of(index);
     put(session, index, plan, now);
     return {Attempt::Posted, id};
@@ -154,7 +154,7 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
 void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept {
     const Call& posted = calls_[call];
     const std::uint32_t room = plan.size.answer_bytes;
-    const std::uint32_t index = tickets_.take(session, call, Message::charge_for(room), now);
+    const std::uint32_t index = tickets_.take(session, call, Message::charge_for(room));
     ticket_of_[call] = index;
     Message request;
     request.call = tickets_.number_of(index);
@@ -208,7 +208,7 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
         ticket_of_[ticket.call] = kNone;
         calls_.finish(ticket.call, kStatusOf[static_cast<std::size_t>(answer.outcome)],
                       answer.written != 0 ? loan->answer.span().first(answer.written) : answer.payload,
-                      now - ticket.posted);
+                      now);
     }
     if (loan != nullptr) [[unlikely]] {
         tickets_.end(std::move(loan));
@@ -218,7 +218,7 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
 
 // Ends a call that its peer has not answered.
 // mutants: copyrpc-client-finish
-void Client::finish(std::uint32_t call, CallStatus status) noexcept {
+void Client::finish(std::uint32_t call, CallStatus status, Instant now) noexcept {
     Session& session = *sessions_.find(calls_.session_of(call));
     const std::uint32_t ticket = std::exchange(ticket_of_[call], kNone);
     if (ticket < kLacksMemory) {
@@ -226,20 +226,20 @@ void Client::finish(std::uint32_t call, CallStatus status) noexcept {
     } else {
         calls_.leave(ticket == kLacksMemory ? session.lacking : session.backlog, call);
     }
-    calls_.finish(call, status, {}, {});
+    calls_.finish(call, status, {}, now);
 }
 
-bool Client::cancel(CallId id) noexcept {
+bool Client::cancel(CallId id, Instant now) noexcept {
     const std::uint32_t call = calls_.find(id);
     if (call == kNone) {
         return false;
     }
-    finish(call, CallStatus::Cancelled);
+    finish(call, CallStatus::Cancelled, now);
     return true;
 }
 
 void Client::end_overdue(Instant now) noexcept {
-    calls_.end_overdue(now, [this](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed); });
+    calls_.end_overdue(now, [this, now](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed, now); });
 }
 
 void Client::end_tickets(Session& session) noexcept {
@@ -248,22 +248,22 @@ void Client::end_tickets(Session& session) noexcept {
     }
 }
 
-void Client::end_awaited() noexcept {
-    calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected); });
+void Client::end_awaited(Instant now) noexcept {
+    calls_.end_awaited([this, now](std::uint32_t call) { finish(call, CallStatus::Disconnected, now); });
 }
 
 // mutants: copyrpc-client-fail-calls
-bool Client::fail_calls(Session& session, CallStatus status) noexcept {
+bool Client::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
     const bool lent = session.outstanding.lent_bytes != 0;
     while (!session.outstanding.tickets.empty()) {
         const std::uint32_t index = session.outstanding.tickets.first;
         if (tickets_[index].call != kNone) {
-            finish(tickets_[index].call, status);
+            finish(tickets_[index].call, status, now);
         }
         tickets_.end(free(session, index));
     }
     while (session.has_waiting()) {
-        finish((session.backlog.empty() ? session.lacking : session.backlog).oldest, status);
+        finish((session.backlog.empty() ? session.lacking : session.backlog).oldest, status, now);
     }
     return lent;
 }

@@ -30,7 +30,7 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
         }
         calls_.leave(session.backlog, call);
         if (plan.room == Room::TooLong) {
-            calls_.finish(call, CallStatus::RequestTooLong, {}, {});
+            calls_.finish(call, CallStatus::RequestTooLong, {}, now);
             if (!session.is_open()) {
                 return;
             }
@@ -70,7 +70,7 @@ void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
     serve_backlog(session, now);
     for (std::uint32_t left = calls_.size_of(session.backlog);
          left != 0 && session.is_open() && is_head_over(session, now); --left) {
-        finish(session.backlog.oldest, CallStatus::DeadlinePassed);
+        finish(session.backlog.oldest, CallStatus::DeadlinePassed, now);
         if (session.is_open()) {
             serve_backlog(session, now);
         }

@@ -156,8 +156,9 @@ Endpoint::~Endpoint() {
     if (links_ == nullptr) {
         return;  // it never came about
     }
-    one_sided_.end_awaited();
-    client_.end_awaited();
+    const Instant now = device_.worker().now();
+    one_sided_.end_awaited(now);
+    client_.end_awaited(now);
     tenancy_.leave();
     links_->end_all();
     links_.reset();

@@ -58,7 +58,7 @@ public:
     }
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
     // call or it has ended.
-    bool cancel(CallId id, Instant) noexcept { return client_.cancel(id); }
+    bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
     // than any ring, or the handle is stale. respond() sends what was written there. A response for which the caller

@@ -122,7 +122,7 @@ void OneSided::on_done(Session& session, Instant now) noexcept {
 
 // The memory is its owner's again before he learns of it.
 // mutants: copyrpc-one-sided-fail
-bool OneSided::fail(Session& session, rpc::CallStatus status) noexcept {
+bool OneSided::fail(Session& session, rpc::CallStatus status, Instant now) noexcept {
     if (session.one_sided == nullptr) {
         return false;
     }
@@ -134,16 +134,16 @@ bool OneSided::fail(Session& session, rpc::CallStatus status) noexcept {
         session.one_sided->pending.pop_front();
         ended.key.reset();
         if (ended.work.completion != nullptr) {
-            ended.work.completion(ended.work.context, {status, {}, {}, ended.work.tag});
+            ended.work.completion(ended.work.context, {status, {}, now - ended.began, ended.work.tag});
         }
     }
     return opened;
 }
 
 // mutants: copyrpc-one-sided-end-awaited
-void OneSided::end_awaited() noexcept {
+void OneSided::end_awaited(Instant now) noexcept {
     ended_ = true;
-    sessions_.for_each([](Session& session) {
+    sessions_.for_each([now](Session& session) {
         if (session.one_sided == nullptr) {
             return;
         }
@@ -153,7 +153,7 @@ void OneSided::end_awaited() noexcept {
             pending.pop_front();
             ended.key.reset();
             if (ended.work.ends_with_endpoint && ended.work.completion != nullptr) {
-                ended.work.completion(ended.work.context, {CallStatus::Disconnected, {}, {}, ended.work.tag});
+                ended.work.completion(ended.work.context, {CallStatus::Disconnected, {}, now - ended.began, ended.work.tag});
             }
         }
         session.one_sided->opened.clear();

@@ -57,9 +57,9 @@ public:
     // The oldest piece is done. The completion may end the session.
     void on_done(Session& session, Instant now) noexcept;
     // The session ends. Returns true if it had memory open to its peer.
-    bool fail(Session& session, rpc::CallStatus status) noexcept;
+    bool fail(Session& session, rpc::CallStatus status, Instant now) noexcept;
     // The endpoint ends, and takes no operation any more. Completes the operations with `ends_with_endpoint`.
-    void end_awaited() noexcept;
+    void end_awaited(Instant now) noexcept;
     // Looks at the session from time to time. Returns true if its peer holds an operation up.
     [[nodiscard]] static bool is_stuck(Session& session) noexcept;
 

@@ -153,11 +153,11 @@ bool Peers::meet(Session& session) {
 // A peer that has not heard of the end may still read or write where something was lent. It gets no answer, so that it
 // does not take that for a breach.
 // mutants: copyrpc-peers-stop
-void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
+void Peers::stop(rpc::LinkedSession& linked, CallStatus status, Instant now) {
     Session& session = of(linked);
     server_.forget(session);
-    const bool opened = one_sided_.fail(session, status);
-    const bool lent = client_.fail_calls(session, status);
+    const bool opened = one_sided_.fail(session, status, now);
+    const bool lent = client_.fail_calls(session, status, now);
     if ((opened || lent) && session.qp != nullptr) {
         (void)session.qp->modify(verbs::QpState::Err);
     }

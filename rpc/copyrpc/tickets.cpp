@@ -26,14 +26,13 @@ bool Tickets::lend(Session& session, std::span<const std::uint8_t> request, std:
     return true;
 }
 
-std::uint32_t Tickets::take(Session& session, std::uint32_t call, std::uint32_t charge, Instant now) noexcept {
+std::uint32_t Tickets::take(Session& session, std::uint32_t call, std::uint32_t charge) noexcept {
     const std::uint32_t index = free_;
     Ticket& ticket = tickets_[index];
     free_ = ticket.next;
     ticket.call = call;
     ticket.charge = static_cast<std::uint16_t>(charge);
     ticket.session = session.id.value;
-    ticket.posted = now;
     session.outstanding.tickets.add(tickets_, index);
     return index;
 }

@@ -23,7 +23,6 @@ public:
         std::uint16_t charge = 0;             // 0: the ticket is free
         std::uint16_t session = 0;
         std::uint8_t generation = 0;
-        Instant posted{};
     };
 
     // Device and pool outlive the object.
@@ -42,7 +41,7 @@ public:
     // for it.
     [[nodiscard]] bool lend(Session& session, std::span<const std::uint8_t> request, std::uint32_t answer_bytes);
     // Takes a ticket, of which one is free, with what was lent for it.
-    std::uint32_t take(Session& session, std::uint32_t call, std::uint32_t charge, Instant now) noexcept;
+    std::uint32_t take(Session& session, std::uint32_t call, std::uint32_t charge) noexcept;
     // The call's number on the wire.
     [[nodiscard]] std::uint32_t number_of(std::uint32_t ticket) const noexcept {
         return ticket | std::uint32_t{tickets_[ticket].generation} << kTicketBits;

@@ -19,7 +19,7 @@ namespace cairn::erpc {
         make_client_session(session, now);
     }
     ClientSession& client = *session.client;
-    const std::uint32_t index = calls_.add(call, session.self);
+    const std::uint32_t index = calls_.add(call, session.self, now);
     const CallId id = calls_.id_of(index);
     if (session.state == SessionState::Connected && client.in(SlotState::Free) != 0 && client.backlog.empty()) {
         start(session, index, now);
@@ -50,12 +50,12 @@ void Client::send_first(Session& session, ClientSlot& slot, Instant now) noexcep
     if (slot.state == SlotState::Yielded) [[unlikely]] {
         ++statistics_.retransmits;
     } else {
-        slot.first_sent = now;
         if (calls_[slot.call].request.size() > writer_.packet_bytes()) [[unlikely]] {
             if (!transfers_.begin(client, slot)) {
                 stall(session, slot, SlotState::WaitsCredit);
                 return;
             }
+            slot.transfer->first_sent = now;
             ++statistics_.requests_sent;
             transfers_.kick(session, slot, now);
             return;
@@ -137,8 +137,7 @@ void Client::complete(Session& session, ClientSlot& slot, CallStatus status, std
     ClientSession& client = *session.client;
     ++client.credits;
     stalled_.credits_came(session);
-    const Duration latency = now - slot.first_sent;
-    calls_.finish(client.free_slot(slot), status, response, latency);
+    calls_.finish(client.free_slot(slot), status, response, now);
     refill_slots(session, now);
 }
 
@@ -146,7 +145,6 @@ void Client::complete(Session& session, ClientSlot& slot, CallStatus status, std
 void Client::complete_slowly(Session& session, ClientSlot& slot, CallStatus status,
                              std::span<const std::uint8_t> response, Instant now) noexcept {
     ClientSession& client = *session.client;
-    const Duration latency = slot.may_be_known() ? now - slot.first_sent : Duration{};
     const bool copies = slot.sends > 1 || (slot.transfer != nullptr && slot.transfer->ambiguous_below != 0);
     if (copies || status != CallStatus::Ok) {
         writer_.settle(calls_[slot.call].request);  // a copy of the request may still wait for the device
@@ -158,7 +156,7 @@ void Client::complete_slowly(Session& session, ClientSlot& slot, CallStatus stat
         client.credits = static_cast<std::uint16_t>(client.credits + slot.credits_held());
     }
     stalled_.credits_came(session);
-    calls_.finish(client.free_slot(slot), status, response, latency);
+    calls_.finish(client.free_slot(slot), status, response, now);
     pool_.release(owned);
     refill_slots(session, now);
 }
@@ -189,7 +187,7 @@ void Client::end_call(std::uint32_t index, CallStatus status, Instant now) noexc
         return;
     }
     calls_.leave(session.client->backlog, index);
-    calls_.finish(index, status, {}, Duration{});
+    calls_.finish(index, status, {}, now);
 }
 
 }  // namespace cairn::erpc

@@ -108,11 +108,10 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     transfers_.note_round_trip(client, slot, small.first.message_bytes(), now);
     ++client.credits;
     stalled_.credits_came(session);
-    const Duration latency = now - slot.first_sent;
     client.move(slot, slot_index, SlotState::Sent, SlotState::Free);
     slot.sends = 0;
     slot.request_number = number_of_next(slot.request_number);
-    calls_.finish(std::exchange(slot.call, kNone), CallStatus::Ok, small.payload(), latency);
+    calls_.finish(std::exchange(slot.call, kNone), CallStatus::Ok, small.payload(), now);
     writer_.sender().give_back(small.packet);  // the completion has read it
     if (!client.backlog.empty()) [[unlikely]] {
         refill_slots(session, now);
@@ -161,12 +160,12 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
         return false;
     }
     const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(free));
-    const std::uint32_t index = calls_.add(call, session.self, static_cast<std::uint8_t>(slot_index));
+    const std::uint32_t index = calls_.add(call, session.self, now, static_cast<std::uint8_t>(slot_index));
     id = calls_.id_of(index);
     ClientSlot& slot = client.slots[slot_index];
     slot.call = index;
     slot.sends = 1;
-    slot.first_sent = slot.last_sent = now;
+    slot.last_sent = now;
     --client.credits;
     client.move(slot, slot_index, SlotState::Free, SlotState::Sent);
     ++statistics_.requests_sent;

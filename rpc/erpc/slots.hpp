@@ -33,7 +33,6 @@ struct ClientSlot {
     // The second word of the answer that the short path may take. It is none() if the slot is not Sent, the request was
     // sent again or found no buffer, or the request's memory may still be read.
     SecondWord awaited = SecondWord::none();
-    Instant first_sent{};
     Instant last_sent{};
     std::uint32_t call = kNone;
     SlotState state = SlotState::Free;

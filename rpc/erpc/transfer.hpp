@@ -108,6 +108,7 @@ private:
 
 // The client's side of a call with several packets either way. It lives in a table of the endpoint.
 struct ClientTransfer {
+    Instant first_sent{};
     PacketWindow answered;              // numbers that were answered; a mark: sent again since the last timeout
     std::uint32_t sent = 0;             // numbers below it were sent; a timeout takes it back
     std::uint32_t sent_most = 0;        // the highest value that `sent` had

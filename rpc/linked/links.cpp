@@ -103,12 +103,12 @@ bool Links::poll_events(bool serves, Instant now) {
         } else if (const auto* established = std::get_if<cm::Established>(&*event)) {
             on_established(*established, now);
         } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&*event)) {
-            on_ended(leaving->id, LinkEvent::Disconnected, counters_.ended_there);
+            on_ended(leaving->id, LinkEvent::Disconnected, counters_.ended_there, now);
             (void)connector_.disconnect(leaving->id, {}, now);
         } else if (const auto* gone = std::get_if<cm::Disconnected>(&*event)) {
-            on_ended(gone->id, LinkEvent::Disconnected, counters_.ended_there);
+            on_ended(gone->id, LinkEvent::Disconnected, counters_.ended_there, now);
         } else if (const auto* rejected = std::get_if<cm::Rejected>(&*event)) {
-            on_ended(rejected->id, LinkEvent::Refused, counters_.rejected);
+            on_ended(rejected->id, LinkEvent::Refused, counters_.rejected, now);
         } else if (const auto* silent = std::get_if<cm::Unreachable>(&*event)) {
             on_silent(silent->id, now);
         } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
@@ -232,7 +232,7 @@ void Links::on_established(const cm::Established& established, Instant now) {
     const bool shared = session->ours || may_hold_another(session->asker);
     const bool greeted = !session->ours || owner_.greet(*session, established.private_data);
     if (!shared || !greeted || !owner_.open(*session, now)) {
-        on_ended(established.id, LinkEvent::Refused, shared ? counters_.rejected : counters_.refused);
+        on_ended(established.id, LinkEvent::Refused, shared ? counters_.rejected : counters_.refused, now);
         (void)connector_.disconnect(established.id, {}, now);
         return;
     }
@@ -284,21 +284,21 @@ void Links::remove(LinkedSession& session) {
 
 // Its last event is still to come.
 // mutants: linked-links-on-ended
-void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason) {
+void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason, Instant now) {
     LinkedSession* const session = owner_.of_connection(id);
     if (session == nullptr || session->state == LinkState::Ending) {
         return;
     }
     leave(*session);
     ++reason;
-    owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected);
+    owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected, now);
     tell(*session, event);
 }
 
 // Its peer never answered. What it holds is free at once, not when its connection's name and queue pair may come again.
 // mutants: linked-links-on-silent
 void Links::on_silent(verbs::ConnectionId id, Instant now) {
-    on_ended(id, LinkEvent::PeerLost, counters_.unanswered);
+    on_ended(id, LinkEvent::PeerLost, counters_.unanswered, now);
     if (LinkedSession* const session = owner_.of_connection(id); session != nullptr) {
         hang_up(*session, now);
     }
@@ -309,7 +309,7 @@ void Links::end(LinkedSession& session, Instant now) {
     if (session.state != LinkState::Ending) {
         leave(session);
         ++counters_.ended_here;
-        owner_.stop(session, CallStatus::Disconnected);
+        owner_.stop(session, CallStatus::Disconnected, now);
         hang_up(session, now);
     }
 }
@@ -319,7 +319,7 @@ void Links::lose(LinkedSession& session, Instant now) {
         return;
     }
     (void)session.qp->modify(verbs::QpState::Err);  // nothing of the peer is taken any more
-    on_ended(session.connection, LinkEvent::PeerLost, counters_.peers_lost);
+    on_ended(session.connection, LinkEvent::PeerLost, counters_.peers_lost, now);
     hang_up(session, now);
 }
 

@@ -35,7 +35,7 @@ public:
     // The connection is established. Returns false if the session cannot be opened.
     [[nodiscard]] virtual bool open(LinkedSession& session, Instant now) = 0;
     // Takes the session's calls and requests from it. Its state no longer takes calls.
-    virtual void stop(LinkedSession& session, CallStatus status) = 0;
+    virtual void stop(LinkedSession& session, CallStatus status, Instant now) = 0;
     // Also of a session that was not stopped, if its connection was given up for another, or its endpoint ends.
     virtual void remove(LinkedSession& session) = 0;
     // The session is found by its connection and its queue pair from now on.
@@ -92,7 +92,7 @@ private:
     bool admit(const cm::Requested& requested, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
-    void on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason);
+    void on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason, Instant now);
     void on_silent(verbs::ConnectionId id, Instant now);
     void hang_up(LinkedSession& session, Instant now);
     void remove_left();

@@ -56,7 +56,6 @@ public:
         std::uint32_t call = rpc::kNone;  // kNone: the call has ended, and the answer is awaited
         std::uint32_t sequence = 0;
         std::uint32_t tail = 0;  // bytes of the request in its block
-        Instant posted{};
         Instant deadline = Instant::never();  // of a call that has one
     };
 

@@ -25,7 +25,7 @@ Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) no
     CAIRN_ASSERT(has_room());
     request.sequence = next_;
     const Instant deadline = request.left_us != 0 ? now + microseconds(request.left_us) : Instant::never();
-    slot = {call, next_, put_request(request, kStaged, block_of(next_)), now, deadline};
+    slot = {call, next_, put_request(request, kStaged, block_of(next_)), deadline};
     busy_ |= std::uint64_t{1} << shape_.index_of(next_);
     ++next_;
     return slot;

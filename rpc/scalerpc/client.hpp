@@ -22,7 +22,7 @@ public:
 
     // Posts a call over a session that connects or is open. The call waits while the session has no block for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
-    bool cancel(CallId id) noexcept;
+    bool cancel(CallId id, Instant now) noexcept;
     // Looks for answers and news of a session whose server has written. Returns nothing unless the server broke a rule.
     // Sets `any` if there was an answer.
     [[nodiscard]] std::optional<Breach> poll(Session& session, Instant now, bool& any) noexcept;
@@ -39,16 +39,16 @@ public:
     // Sends what is staged, or tells the server of it.
     void flush(Session& session, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls.
-    void fail_calls(Session& session, CallStatus status) noexcept;
+    void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     void end_overdue(Instant now) noexcept;
-    void end_awaited() noexcept;
+    void end_awaited(Instant now) noexcept;
     [[nodiscard]] rpc::CallTable& calls() noexcept { return calls_; }
     [[nodiscard]] const rpc::CallTable& calls() const noexcept { return calls_; }
 
 private:
     void serve_backlog(Session& session, Instant now) noexcept;
     void on_answer(Session& session, Caller::Slot& slot, const Answer& answer, Instant now) noexcept;
-    void finish(std::uint32_t call, CallStatus status) noexcept;
+    void finish(std::uint32_t call, CallStatus status, Instant now) noexcept;
     [[nodiscard]] bool write_entry(Session& session, const Entry& entry, Instant now) noexcept;
     [[nodiscard]] bool write_blocks(Session& session, Caller::Span run, Instant now) noexcept;
     [[nodiscard]] std::uint32_t run_end(const Caller& caller, Caller::Span staged) const noexcept;

@@ -22,7 +22,7 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (call.request.size() > config_.shape.message_max()) {
         return {PostVerdict::TooLong, 0};
     }
-    const std::uint32_t index = calls_.add(call, session.id);
+    const std::uint32_t index = calls_.add(call, session.id, now);
     calls_.join(session.backlog, index);
     const CallId id = calls_.id_of(index);
     if (session.is_open()) {
@@ -114,13 +114,12 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
 
 void Client::on_answer(Session& session, Caller::Slot& slot, const Answer& answer, Instant now) noexcept {
     const std::uint32_t call = slot.call;
-    const Duration latency = now - slot.posted;
     session.caller->free(slot);
     if (call == kNone) {
         ++statistics_.late_answers;
     } else {
         ++statistics_.responses_received;
-        calls_.finish(call, kStatusOf[static_cast<std::size_t>(answer.outcome)], answer.payload, latency);
+        calls_.finish(call, kStatusOf[static_cast<std::size_t>(answer.outcome)], answer.payload, now);
     }
     if (session.is_open()) {
         serve_backlog(session, now);
@@ -129,7 +128,7 @@ void Client::on_answer(Session& session, Caller::Slot& slot, const Answer& answe
 
 // Ends a call that its server has not answered.
 // mutants: scalerpc-client-finish
-void Client::finish(std::uint32_t call, CallStatus status) noexcept {
+void Client::finish(std::uint32_t call, CallStatus status, Instant now) noexcept {
     Session& session = *sessions_.find(calls_.session_of(call));
     const std::uint8_t slot = calls_.slot_of(call);
     if (slot != rpc::CallTable::kNoSlot) {
@@ -137,35 +136,35 @@ void Client::finish(std::uint32_t call, CallStatus status) noexcept {
     } else {
         calls_.leave(session.backlog, call);
     }
-    calls_.finish(call, status, {}, {});
+    calls_.finish(call, status, {}, now);
 }
 
-bool Client::cancel(CallId id) noexcept {
+bool Client::cancel(CallId id, Instant now) noexcept {
     const std::uint32_t call = calls_.find(id);
     if (call == kNone) {
         return false;
     }
-    finish(call, CallStatus::Cancelled);
+    finish(call, CallStatus::Cancelled, now);
     return true;
 }
 
 void Client::end_overdue(Instant now) noexcept {
-    calls_.end_overdue(now, [this](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed); });
+    calls_.end_overdue(now, [this, now](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed, now); });
 }
 
-void Client::end_awaited() noexcept {
-    calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected); });
+void Client::end_awaited(Instant now) noexcept {
+    calls_.end_awaited([this, now](std::uint32_t call) { finish(call, CallStatus::Disconnected, now); });
 }
 
 // mutants: scalerpc-client-fail-calls
-void Client::fail_calls(Session& session, CallStatus status) noexcept {
+void Client::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
     for (Caller::Slot& slot : session.caller->slots()) {
         if (slot.call != kNone) {
-            finish(slot.call, status);
+            finish(slot.call, status, now);
         }
     }
     while (!session.backlog.empty()) {
-        finish(session.backlog.oldest, status);
+        finish(session.backlog.oldest, status, now);
     }
 }
 

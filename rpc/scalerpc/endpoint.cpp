@@ -107,7 +107,7 @@ Endpoint::~Endpoint() {
     if (links_ == nullptr) {
         return;  // it never came about
     }
-    client_.end_awaited();
+    client_.end_awaited(device_.worker().now());
     tenancy_.leave();
     links_->end_all();
     links_.reset();

@@ -61,7 +61,7 @@ public:
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
     // call or it has ended. Its block is used until the answer comes.
-    bool cancel(CallId id, Instant) noexcept { return client_.cancel(id); }
+    bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
     // than any block, or the handle is stale. respond() sends what was written there. A response that fits no block

@@ -162,10 +162,10 @@ bool Peers::open(rpc::LinkedSession& linked, Instant now) {
     return slices_.add(session, now);
 }
 
-void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
+void Peers::stop(rpc::LinkedSession& linked, CallStatus status, Instant now) {
     Session& session = of(linked);
     if (session.caller) {
-        client_.fail_calls(session, status);
+        client_.fail_calls(session, status, now);
     } else {
         slices_.remove(session);
         server_.forget(session);

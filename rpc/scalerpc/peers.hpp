@@ -38,7 +38,7 @@ private:
     bool welcomes(const cm::PrivateBytes& said) override;
     bool greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) override;
     bool open(rpc::LinkedSession& linked, Instant now) override;
-    void stop(rpc::LinkedSession& linked, CallStatus status) override;
+    void stop(rpc::LinkedSession& linked, CallStatus status, Instant now) override;
     void remove(rpc::LinkedSession& linked) override;
     void name(rpc::LinkedSession& session) override { sessions_.name(of(session), session.connection); }
     rpc::LinkedSession* of_connection(verbs::ConnectionId id) override { return sessions_.of_connection(id); }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rpc/common/method.hpp"
@@ -114,6 +115,7 @@ protected:
             auto& self = *static_cast<RpcPromises*>(context);
             ASSERT_EQ(self.results.count(result.tag), 0U) << "completed twice";
             self.results[result.tag] = result.status;
+            self.latencies[result.tag] = result.latency;
             self.responses[result.tag].assign(result.response.begin(), result.response.end());
         };
         return from.post(session, call, pair.now);
@@ -133,6 +135,7 @@ protected:
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, std::vector<std::uint8_t>> responses;
     std::map<std::uint64_t, CallStatus> results;
+    std::map<std::uint64_t, Duration> latencies;
 };
 
 }  // namespace cairn::rpc::test

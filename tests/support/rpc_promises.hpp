@@ -189,6 +189,39 @@ TYPED_TEST_P(RpcPromises, LatenciesAreKeptByTypeFromWhenOnTheyAreAskedFor) {
     EXPECT_EQ(this->client().latency_ns(kUnknown), nullptr);
 }
 
+// However long a call waits for its session, for room or for credits.
+TYPED_TEST_P(RpcPromises, ALatencyIsAllThatACallerWaits) {
+    const SessionId session = this->pair.connect();
+    this->client().keep_latency(kKeep);
+    constexpr std::uint64_t kCalls = 200;  // more than are under way at a time, in any system
+    const Instant posted = this->pair.now;
+    for (std::uint64_t tag = 1; tag <= kCalls; ++tag) {
+        ASSERT_EQ(this->post(session, tag, kKeep).verdict, PostVerdict::Posted);
+    }
+    std::size_t answered = 0;
+    while (this->results.size() < kCalls && answered <= kCalls) {
+        this->pair.run(milliseconds(1));
+        ASSERT_LT(answered, this->kept.size());
+        EXPECT_TRUE(this->server().respond(this->kept[answered++], this->pair.now));
+        this->pair.run(microseconds(200));
+        for (const auto& [tag, latency] : std::exchange(this->latencies, {})) {
+            EXPECT_GE(latency, this->pair.now - posted - microseconds(200)) << tag;
+            EXPECT_LE(latency, this->pair.now - posted) << tag;
+        }
+    }
+    ASSERT_EQ(this->results.size(), kCalls);
+    EXPECT_EQ(this->client().latency_ns(kKeep)->count(), kCalls);
+    EXPECT_GE(this->client().latency_ns(kKeep)->max(), static_cast<std::uint64_t>(milliseconds(kCalls - 1).ns));
+    // Those that end otherwise have waited, too.
+    this->post(session, 1001, kKeep);
+    const CallId id = this->post(session, 1002, kKeep).id;
+    this->pair.run(milliseconds(3));
+    EXPECT_TRUE(this->client().cancel(id, this->pair.now));
+    this->client().disconnect(session, this->pair.now);
+    EXPECT_EQ(this->latencies.at(1001), milliseconds(3));
+    EXPECT_EQ(this->latencies.at(1002), milliseconds(3));
+}
+
 TYPED_TEST_P(RpcPromises, AMethodCarriesValues) {
     const SessionId session = this->pair.connect();
     std::vector<Typed<Color>> got;
@@ -253,6 +286,7 @@ REGISTER_TYPED_TEST_SUITE_P(RpcPromises, EachCallCompletesOnceWithItsOwnResponse
                             RoomThatIsTrimmedKeepsWhatWasWritten, WhatNobodyAnswersSaysSo,
                             ATypeWhoseAnswersNoMessageCarriesIsNotRegistered, ACallOverASessionThatEndsFails,
                             AResponseLiesInTheCallersBufferIfItFits, LatenciesAreKeptByTypeFromWhenOnTheyAreAskedFor,
+                            ALatencyIsAllThatACallerWaits,
                             AMethodCarriesValues, AMethodCarriesWhatHasACodec, AValueOfAnotherSizeIsNoValueOfTheMethod,
                             AFullTableIsAValue);
 
