@@ -207,8 +207,7 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
         ++statistics_.responses_received;
         ticket_of_[ticket.call] = kNone;
         calls_.finish(ticket.call, kStatusOf[static_cast<std::size_t>(answer.outcome)],
-                      answer.written != 0 ? loan->answer.span().first(answer.written) : answer.payload,
-                      now);
+                      answer.written != 0 ? loan->answer.span().first(answer.written) : answer.payload, now);
     }
     if (loan != nullptr) [[unlikely]] {
         tickets_.end(std::move(loan));

@@ -156,6 +156,8 @@ Endpoint::~Endpoint() {
     if (links_ == nullptr) {
         return;  // it never came about
     }
+    guard_.assert_outside();
+    links_->take_no_more();
     const Instant now = device_.worker().now();
     one_sided_.end_awaited(now);
     client_.end_awaited(now);
@@ -165,6 +167,7 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::disconnect(SessionId id, Instant now) noexcept {
+    const auto inside = guard_.enter();
     if (Session* const session = sessions_.find(id); session != nullptr) {
         links_->end(*session, now);
     }
@@ -175,6 +178,7 @@ Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
     if (session == nullptr || session->state == SessionState::Ending) {
         return {PostVerdict::NoSuchSession, 0};
     }
+    const auto inside = guard_.enter();  // calls before it may turn out to be too long
     return client_.post(*session, call, now);
 }
 
@@ -183,6 +187,7 @@ Tried Endpoint::try_post(SessionId id, const Call& call, Instant now) noexcept {
     if (session == nullptr || session->state == SessionState::Ending) {
         return {Attempt::NoSuchSession, 0};
     }
+    const auto inside = guard_.enter();
     return client_.try_post(*session, call, now);
 }
 

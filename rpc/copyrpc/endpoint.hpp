@@ -9,6 +9,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/worker/worker.hpp"
+#include "rpc/common/callback_guard.hpp"
 #include "rpc/common/coroutine.hpp"
 #include "rpc/copyrpc/exchange.hpp"
 #include "rpc/linked/probes.hpp"
@@ -26,6 +27,8 @@ public:
     // Device, home and pool outlive the endpoint. Errors: limits out of range; the device has no room.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, verbs::Device& device,
                                                     connections::Home& home, rpc::MsgPool& pool);
+    // Calls that wait for the endpoint's end complete here; they can neither post nor connect. Not within a callback of
+    // the endpoint (asserted).
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
@@ -58,7 +61,10 @@ public:
     }
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
     // call or it has ended.
-    bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
+    bool cancel(CallId id, Instant now) noexcept {
+        const auto inside = guard_.enter();
+        return client_.cancel(id, now);
+    }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
     // than any ring, or the handle is stale. respond() sends what was written there. A response for which the caller
@@ -101,6 +107,7 @@ private:
 
     EndpointConfig config_;
     verbs::Device& device_;
+    rpc::CallbackGuard guard_;
     Statistics statistics_;
     Sessions sessions_;
     Client client_;

@@ -13,6 +13,7 @@ constexpr Duration kPollInterval = microseconds(50);
 
 // mutants: copyrpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
+    const auto inside = guard_.enter();
     bool worked = links_->poll_events(serves(), now);
     worked = exchange_->take(now) || worked;
     server_.jobs().on_turn(now);

@@ -153,7 +153,8 @@ void OneSided::end_awaited(Instant now) noexcept {
             pending.pop_front();
             ended.key.reset();
             if (ended.work.ends_with_endpoint && ended.work.completion != nullptr) {
-                ended.work.completion(ended.work.context, {CallStatus::Disconnected, {}, now - ended.began, ended.work.tag});
+                ended.work.completion(ended.work.context,
+                                      {CallStatus::Disconnected, {}, now - ended.began, ended.work.tag});
             }
         }
         session.one_sided->opened.clear();

@@ -108,7 +108,8 @@ void Client::on_refused(Session& session, const Control& control, Instant now) n
             break;
         case RefuseReason::GivenUp:
             // No server gives up earlier; one that says so all the time does not say how fast we send.
-            if (slot->transfer != nullptr && slot->transfer->request_packets > 1 && now - slot->transfer->first_sent >= kRtoMin) {
+            if (slot->transfer != nullptr && slot->transfer->request_packets > 1 &&
+                now - slot->transfer->first_sent >= kRtoMin) {
                 session.last_heard = now;
                 transfers_.restart(session, *slot, now);
             }

@@ -67,6 +67,7 @@ Endpoint::~Endpoint() {
     if (qp_ == nullptr) {
         return;  // it never came about
     }
+    guard_.assert_outside();
     client_.end_awaited_calls(pauses_.last_scan());
     control_.take_leave(pauses_.last_scan());
     writer_.sender().settle_tails();  // the sender lives on, the messages need not
@@ -83,6 +84,7 @@ bool Endpoint::on_turn(Instant now) noexcept {
 }
 
 void Endpoint::on_timeout(Instant now) noexcept {
+    const auto inside = guard_.enter();
     client_.transfers().on_turn(now);
     server_.jobs().on_turn(now);
     if (now < next_scan_) {

@@ -8,6 +8,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/worker/worker.hpp"
+#include "rpc/common/callback_guard.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/common/request_types.hpp"
 #include "rpc/erpc/call.hpp"
@@ -31,6 +32,8 @@ public:
     // The worker and the pool outlive the endpoint. Errors: those of UdMux::create_qp; limits out of range.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, worker::Worker& worker,
                                                     rpc::MsgPool& pool);
+    // Calls that wait for the endpoint's end complete here; they can neither post nor connect. Not within a callback of
+    // the endpoint (asserted).
     ~Endpoint() override;
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
@@ -42,13 +45,19 @@ public:
     // the peer has no path; all sessions are in use.
     Result<SessionId> connect(const roce::UdAddress& peer, Instant now) { return control_.connect(peer, now); }
     // Ends a client session. Its pending calls fail with Disconnected. Does nothing for an unknown session.
-    void disconnect(SessionId id, Instant now) noexcept { control_.disconnect(id, now); }
+    void disconnect(SessionId id, Instant now) noexcept {
+        const auto inside = guard_.enter();
+        control_.disconnect(id, now);
+    }
 
     // Posts a call. Its completion never runs before post() returns.
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
     // call or it has ended.
-    bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
+    bool cancel(CallId id, Instant now) noexcept {
+        const auto inside = guard_.enter();
+        return client_.cancel(id, now);
+    }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if `bytes` exceeds max_message_bytes(), the pool
     // is empty, or the handle is stale. respond() sends what was written there. A handler without room answers later or
@@ -101,6 +110,7 @@ private:
 
     EndpointConfig config_;
     worker::Worker& worker_;
+    rpc::CallbackGuard guard_;
     worker::Tenancy tenancy_;
     roce::UdEntry* qp_ = nullptr;
     Statistics statistics_;

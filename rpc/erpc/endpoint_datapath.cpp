@@ -49,6 +49,7 @@ bool is_for(SessionState state, PacketType type) noexcept {
 }  // namespace
 
 void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
+    const auto inside = guard_.enter();
     client_.transfers().begin_turn(now);
     for (const roce::UdDatagram& datagram : datagrams) {
         if (datagram.payload_bytes < sizeof(RawHeader)) {

@@ -27,6 +27,7 @@ inline bool is_whole(const port::PacketRef& packet, std::uint32_t message_bytes)
 }  // namespace
 
 std::size_t Endpoint::take_known(std::span<port::PacketRef> burst, Instant now) noexcept {
+    const auto inside = guard_.enter();
     client_.transfers().begin_turn(now);
     std::size_t taken = 0;
     std::size_t more = 0;

@@ -37,6 +37,12 @@ Links::Links(const LinkConfig& config, verbs::Device& device, connections::Home&
     left_.reserve(config.sessions_max);
 }
 
+// mutants: linked-links-take-no-more
+void Links::take_no_more() {
+    ended_ = true;
+    owner_.for_each([](LinkedSession& session) { session.state = LinkState::Ending; });
+}
+
 void Links::end_all() {
     owner_.for_each([this](LinkedSession& session) {
         connector_.abandon(session.connection, device_.worker().now());
@@ -62,6 +68,9 @@ verbs::ConnectionChoice Links::choice_of(const LinkedSession& session) {
 }
 
 Result<SessionId> Links::connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
+    if (ended_) {
+        return Error{"the endpoint ends", "begin sessions before it is destroyed"};
+    }
     auto made = owner_.make(true);
     if (!made.ok()) {
         return made.error();

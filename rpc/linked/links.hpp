@@ -68,6 +68,8 @@ public:
     ~Links() = default;
     Links(const Links&) = delete;
     Links& operator=(const Links&) = delete;
+    // The endpoint ends: from now on no session begins, and none takes a call.
+    void take_no_more();
     // Gives all connections up, and removes the sessions. Nothing is told: their endpoint ends.
     void end_all();
 
@@ -115,6 +117,7 @@ private:
         LinkCallback callback = nullptr;
         void* context = nullptr;
     };
+    bool ended_ = false;
     Listener own_{};
     Listener guests_{};
 };

@@ -55,7 +55,7 @@ public:
     struct Slot {
         std::uint32_t call = rpc::kNone;  // kNone: the call has ended, and the answer is awaited
         std::uint32_t sequence = 0;
-        std::uint32_t tail = 0;  // bytes of the request in its block
+        std::uint32_t tail = 0;               // bytes of the request in its block
         Instant deadline = Instant::never();  // of a call that has one
     };
 

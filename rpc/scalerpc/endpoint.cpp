@@ -107,6 +107,8 @@ Endpoint::~Endpoint() {
     if (links_ == nullptr) {
         return;  // it never came about
     }
+    guard_.assert_outside();
+    links_->take_no_more();
     client_.end_awaited(device_.worker().now());
     tenancy_.leave();
     links_->end_all();
@@ -116,6 +118,7 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::disconnect(SessionId id, Instant now) noexcept {
+    const auto inside = guard_.enter();
     if (Session* const session = sessions_.find(id); session != nullptr) {
         links_->end(*session, now);
     }

@@ -9,6 +9,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/worker/worker.hpp"
+#include "rpc/common/callback_guard.hpp"
 #include "rpc/common/coroutine.hpp"
 #include "rpc/linked/probes.hpp"
 #include "rpc/scalerpc/peers.hpp"
@@ -28,6 +29,8 @@ public:
                                                     connections::Home& home, rpc::MsgPool& pool);
     // The memory that an endpoint takes from its pool at once; each session that it begins takes memory_of_caller().
     [[nodiscard]] static std::size_t memory_for(const EndpointConfig& config) noexcept;
+    // Calls that wait for the endpoint's end complete here; they can neither post nor connect. Not within a callback of
+    // the endpoint (asserted).
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
@@ -61,7 +64,10 @@ public:
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
     // call or it has ended. Its block is used until the answer comes.
-    bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
+    bool cancel(CallId id, Instant now) noexcept {
+        const auto inside = guard_.enter();
+        return client_.cancel(id, now);
+    }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
     // than any block, or the handle is stale. respond() sends what was written there. A response that fits no block
@@ -102,6 +108,7 @@ private:
 
     EndpointConfig config_;
     verbs::Device& device_;
+    rpc::CallbackGuard guard_;
     rpc::MsgPool& pool_;
     Statistics statistics_;
     Sessions sessions_;

@@ -15,6 +15,7 @@ constexpr Duration kPollInterval = microseconds(50);
 // Of the sessions only those are looked at whose peers have written, however many there are.
 // mutants: scalerpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
+    const auto inside = guard_.enter();
     server_.keep_time(now);
     bool worked = links_->poll_events(serves(), now);
     take_completions(now);

@@ -4,7 +4,8 @@
 //
 // with a pair of hosts that has: `using Endpoint`, `Endpoint& client()`, `Endpoint& server()`, `SessionId connect()`
 // (which returns with the session open), `void run(Duration)` in virtual time, and `Instant now`; of a second client,
-// `Endpoint& other()` and `SessionId connect_other()`; and `WirePort& server_port()`.
+// `Endpoint& other()` and `SessionId connect_other()`; `WirePort& server_port()`; and
+// `void end_client()`, after which nothing runs any more.
 #pragma once
 
 #include <algorithm>
@@ -159,6 +160,46 @@ TYPED_TEST_P(RpcPromises, ACallOverASessionThatEndsFails) {
     EXPECT_EQ(this->post(session, 31).verdict, PostVerdict::NoSuchSession);
 }
 
+// A coroutine that tries again when its call fails ends with its endpoint: it is told once, and then refused.
+TYPED_TEST_P(RpcPromises, WhoTriesAgainAtTheEndpointsEndIsRefused) {
+    const SessionId session = this->pair.connect();
+    std::vector<CallStatus> told;
+    int ended = 0;
+    using Client = typename TypeParam::Endpoint;
+    const auto insist = [](Client& from, SessionId over, const Instant& now, std::vector<CallStatus>& into,
+                           int& ends) -> Task<> {
+        const std::array<std::uint8_t, 8> request{};
+        Call what;
+        what.type = kKeep;
+        what.request = request;
+        for (int tries = 0; tries < 3; ++tries) {
+            const CallResult result = co_await call(from, over, what, now);
+            into.push_back(result.status);
+        }
+        ++ends;
+    };
+    constexpr int kTasks = 20;  // some wait for room
+    for (int i = 0; i < kTasks; ++i) {
+        start(insist(this->client(), session, this->pair.now, told, ended));
+    }
+    this->pair.run(milliseconds(1));
+    EXPECT_TRUE(told.empty());
+    this->pair.end_client();
+    EXPECT_EQ(told, std::vector(3 * kTasks, CallStatus::Disconnected));
+    EXPECT_EQ(ended, kTasks);
+}
+
+TYPED_TEST_P(RpcPromises, AnEndpointIsNotDestroyedWithinItsOwnCallback) {
+    const SessionId session = this->pair.connect();
+    Call last;
+    last.type = kEcho;
+    last.context = &this->pair;
+    last.completion = [](void* context, const CallResult&) { static_cast<TypeParam*>(context)->end_client(); };
+    ASSERT_EQ(this->client().post(session, last, this->pair.now).verdict, PostVerdict::Posted);
+    EXPECT_DEATH(this->pair.run(milliseconds(1)), "depth_ == 0");
+    EXPECT_DEATH(this->client().disconnect(session, this->pair.now), "depth_ == 0");
+}
+
 TYPED_TEST_P(RpcPromises, AResponseLiesInTheCallersBufferIfItFits) {
     const SessionId session = this->pair.connect();
     std::array<std::uint8_t, 64> memory{};
@@ -285,9 +326,9 @@ REGISTER_TYPED_TEST_SUITE_P(RpcPromises, EachCallCompletesOnceWithItsOwnResponse
                             AHandleIsAnsweredLaterAndOnce, RoomForAnAnswerHoldsNoFormerMessage,
                             RoomThatIsTrimmedKeepsWhatWasWritten, WhatNobodyAnswersSaysSo,
                             ATypeWhoseAnswersNoMessageCarriesIsNotRegistered, ACallOverASessionThatEndsFails,
+                            WhoTriesAgainAtTheEndpointsEndIsRefused, AnEndpointIsNotDestroyedWithinItsOwnCallback,
                             AResponseLiesInTheCallersBufferIfItFits, LatenciesAreKeptByTypeFromWhenOnTheyAreAskedFor,
-                            ALatencyIsAllThatACallerWaits,
-                            AMethodCarriesValues, AMethodCarriesWhatHasACodec, AValueOfAnotherSizeIsNoValueOfTheMethod,
-                            AFullTableIsAValue);
+                            ALatencyIsAllThatACallerWaits, AMethodCarriesValues, AMethodCarriesWhatHasACodec,
+                            AValueOfAnotherSizeIsNoValueOfTheMethod, AFullTableIsAValue);
 
 }  // namespace cairn::rpc::test

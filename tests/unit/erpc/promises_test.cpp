@@ -21,6 +21,7 @@ public:
     Endpoint& other() { return *other_.endpoint; }
     Endpoint& server() { return *server_.endpoint; }
     cairn::test::WirePort& server_port() { return server_.port; }
+    void end_client() { client_.endpoint.reset(); }
     SessionId connect() { return connect(client_); }
     SessionId connect_other() { return connect(other_); }
     void run(Duration span) {
