@@ -1,8 +1,9 @@
-// Of a port of the tests: the payloads that it leaves where they lie, and what was attached for them.
+// Of a port of the tests: the payloads that it leaves where they lie, what was attached for them, and a tap.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,8 @@ class AttachedPort : public port::Port {
 public:
     using Range = std::span<const std::uint8_t>;
 
+    // Sees each datagram that leaves, and for whom.
+    std::function<void(Range, const net::IpAddress&)> tap = [](Range, const net::IpAddress&) {};
     bool sends_in_place = false;
     std::vector<Range> attached;
     int detached_wrongly = 0;  // ranges that were not attached, or that a packet was still to be sent from

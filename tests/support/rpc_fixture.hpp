@@ -62,6 +62,10 @@ struct Picture {
     int asked = 0;
 };
 
+// The pair of hosts has: `using Endpoint`, `Endpoint& client()`, `Endpoint& server()`, `SessionId connect()` (which
+// returns with the session open), `void run(Duration)` in virtual time, and `Instant now`; of a second client
+// `Endpoint& other()` and `SessionId connect_other()`; `WirePort& server_port()`; and `void end_client()`, after which
+// nothing runs any more.
 template <class Pair>
 class RpcPromises : public testing::Test {
 protected:

@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "lib/port/path_table.hpp"
@@ -35,8 +34,6 @@ public:
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
     // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
-    // Sees each datagram that leaves, and for whom.
-    std::function<void(std::span<const std::uint8_t>, const net::IpAddress&)> tap = [](auto, const auto&) {};
     std::size_t carries_least = 0, carries_most = port::kMaxUdpPayloadBytes;  // other datagrams are lost
     bool loses_strays = false;  // what is for no peer's address; else the first peer gets it
     bool damages = false;       // what is sent: the ICRC does not fit
@@ -126,7 +123,6 @@ public:
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return address_; }
     [[nodiscard]] port::PortLimits limits() const noexcept override { return {most_bytes, 16, true}; }
     [[nodiscard]] std::string describe() const override { return "wire"; }
-
     [[nodiscard]] std::size_t buffers_in_use() const { return storage_.size() - free_.size(); }
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
     [[nodiscard]] const std::vector<net::IpAddress>& groups() const { return groups_; }

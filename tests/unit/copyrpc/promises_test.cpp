@@ -1,4 +1,6 @@
 // The promises of all RPC systems, kept by copyrpc.
+#include "tests/support/rpc_clean_room.hpp"
+#include "tests/support/rpc_endings.hpp"
 #include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
@@ -58,8 +60,12 @@ private:
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcPromises, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcKeptRequests, CopyrpcPair<copyrpc::Flow::Credit>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcCleanRoom, CopyrpcPair<copyrpc::Flow::Credit>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcEndings, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcPromises, CopyrpcPair<copyrpc::Flow::Read>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcKeptRequests, CopyrpcPair<copyrpc::Flow::Read>);
+INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcCleanRoom, CopyrpcPair<copyrpc::Flow::Read>);
+INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcEndings, CopyrpcPair<copyrpc::Flow::Read>);
 
 }  // namespace
 }  // namespace cairn::rpc::test

@@ -1,4 +1,6 @@
 // The promises of all RPC systems, kept by eRPC.
+#include "tests/support/rpc_clean_room.hpp"
+#include "tests/support/rpc_endings.hpp"
 #include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
@@ -46,6 +48,8 @@ private:
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcPromises, ErpcPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcKeptRequests, ErpcPair);
+INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcCleanRoom, ErpcPair);
+INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcEndings, ErpcPair);
 
 }  // namespace
 }  // namespace cairn::rpc::test

@@ -1,4 +1,6 @@
 // The promises of all RPC systems, kept by ScaleRPC, and by RawWrite.
+#include "tests/support/rpc_clean_room.hpp"
+#include "tests/support/rpc_endings.hpp"
 #include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
@@ -59,8 +61,12 @@ private:
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcPromises, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcKeptRequests, ScalerpcPair<true>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcCleanRoom, ScalerpcPair<true>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcEndings, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcPromises, ScalerpcPair<false>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcKeptRequests, ScalerpcPair<false>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcCleanRoom, ScalerpcPair<false>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcEndings, ScalerpcPair<false>);
 
 }  // namespace
 }  // namespace cairn::rpc::test

@@ -1,0 +1,92 @@
+// How calls, sessions and endpoints end, in any RPC system: typed tests, as those of rpc_promises.hpp. A system
+// runs them by
+//
+//     INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcEndings, ErpcPair);
+#pragma once
+
+#include "tests/support/rpc_fixture.hpp"
+
+namespace cairn::rpc::test {
+
+template <class Pair>
+class RpcEndings : public RpcPromises<Pair> {};
+
+TYPED_TEST_SUITE_P(RpcEndings);
+
+// A coroutine that tries again when its call fails ends with its endpoint: it is told once, and then refused.
+TYPED_TEST_P(RpcEndings, WhoTriesAgainAtTheEndpointsEndIsRefused) {
+    const SessionId session = this->pair.connect();
+    std::vector<CallStatus> told;
+    int ended = 0;
+    using Client = typename TypeParam::Endpoint;
+    const auto insist = [](Client& from, SessionId over, const Instant& now, std::vector<CallStatus>& into,
+                           int& ends) -> Task<> {
+        const std::array<std::uint8_t, 8> request{};
+        Call what;
+        what.type = kKeep;
+        what.request = request;
+        for (int tries = 0; tries < 3; ++tries) {
+            const CallResult result = co_await call(from, over, what, now);
+            into.push_back(result.status);
+        }
+        ++ends;
+    };
+    constexpr int kTasks = 20;  // some wait for room
+    for (int i = 0; i < kTasks; ++i) {
+        start(insist(this->client(), session, this->pair.now, told, ended));
+    }
+    this->pair.run(milliseconds(1));
+    EXPECT_TRUE(told.empty());
+    this->pair.end_client();
+    EXPECT_EQ(told, std::vector(3 * kTasks, CallStatus::Disconnected));
+    EXPECT_EQ(ended, kTasks);
+}
+
+TYPED_TEST_P(RpcEndings, AnEndpointIsNotDestroyedWithinItsOwnCallback) {
+    const SessionId session = this->pair.connect();
+    Call last;
+    last.type = kEcho;
+    last.context = &this->pair;
+    last.completion = [](void* context, const CallResult&) { static_cast<TypeParam*>(context)->end_client(); };
+    ASSERT_EQ(this->client().post(session, last, this->pair.now).verdict, PostVerdict::Posted);
+    EXPECT_DEATH(this->pair.run(milliseconds(1)), "depth_ == 0");
+    EXPECT_DEATH(this->client().disconnect(session, this->pair.now), "depth_ == 0");
+}
+
+// However long a call waits for its session, for room or for credits.
+TYPED_TEST_P(RpcEndings, ALatencyIsAllThatACallerWaits) {
+    const SessionId session = this->pair.connect();
+    this->client().keep_latency(kKeep);
+    constexpr std::uint64_t kCalls = 200;  // more than are under way at a time, in any system
+    const Instant posted = this->pair.now;
+    for (std::uint64_t tag = 1; tag <= kCalls; ++tag) {
+        ASSERT_EQ(this->post(session, tag, kKeep).verdict, PostVerdict::Posted);
+    }
+    std::size_t answered = 0;
+    while (this->results.size() < kCalls && answered <= kCalls) {
+        this->pair.run(milliseconds(1));
+        ASSERT_LT(answered, this->kept.size());
+        EXPECT_TRUE(this->server().respond(this->kept[answered++], this->pair.now));
+        this->pair.run(microseconds(200));
+        for (const auto& [tag, latency] : std::exchange(this->latencies, {})) {
+            EXPECT_GE(latency, this->pair.now - posted - microseconds(200)) << tag;
+            EXPECT_LE(latency, this->pair.now - posted) << tag;
+        }
+    }
+    ASSERT_EQ(this->results.size(), kCalls);
+    EXPECT_EQ(this->client().latency_ns(kKeep)->count(), kCalls);
+    EXPECT_GE(this->client().latency_ns(kKeep)->max(), static_cast<std::uint64_t>(milliseconds(kCalls - 1).ns));
+    // Those that end otherwise have waited, too.
+    this->post(session, 1001, kKeep);
+    const CallId id = this->post(session, 1002, kKeep).id;
+    this->pair.run(milliseconds(3));
+    EXPECT_TRUE(this->client().cancel(id, this->pair.now));
+    this->client().disconnect(session, this->pair.now);
+    EXPECT_EQ(this->latencies.at(1001), milliseconds(3));
+    EXPECT_EQ(this->latencies.at(1002), milliseconds(3));
+}
+
+REGISTER_TYPED_TEST_SUITE_P(RpcEndings, WhoTriesAgainAtTheEndpointsEndIsRefused,
+                            AnEndpointIsNotDestroyedWithinItsOwnCallback, ALatencyIsAllThatACallerWaits);
+
+}  // namespace cairn::rpc::test
