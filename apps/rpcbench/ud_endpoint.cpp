@@ -49,7 +49,7 @@ void UdEndpoint::end_late_calls(Instant now) noexcept {
         if (posted_[index] == Instant::never()) {
             continue;
         }
-        const bool is_open = sessions_.open_session(calls_.session_of(index).value) != nullptr;
+        const bool is_open = sessions_.open_session(calls_.session_of(index).number()) != nullptr;
         const bool is_late = now - posted_[index] > config_.peer_timeout || now >= calls_[index].deadline;
         if (is_open && !is_late) {
             continue;

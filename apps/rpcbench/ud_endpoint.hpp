@@ -34,7 +34,7 @@ public:
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
         return sessions_.connect(remote, port, now);
     }
-    void disconnect(SessionId id, Instant) noexcept { sessions_.disconnect(id.value); }
+    void disconnect(SessionId id, Instant) noexcept { sessions_.disconnect(id.number()); }
 
     // Posts a call. It fails with DeadlinePassed if no answer comes within the peer's timeout, since a datagram was
     // lost.

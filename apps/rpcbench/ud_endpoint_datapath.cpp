@@ -81,7 +81,7 @@ bool UdEndpoint::respond(const rpc::RequestHandle& handle, Instant) noexcept {
     if (!is_handled(handle)) [[unlikely]] {
         return false;
     }
-    const UdSession& session = *sessions_.open_session(handle.session.value);
+    const UdSession& session = *sessions_.open_session(handle.session.number());
     road_->send(session.way(), session.head(UdKind::Response, handle.request_number), reserved_bytes_);
     ++statistics_.datagrams_sent;
     handled_.reset();
@@ -106,7 +106,7 @@ void UdEndpoint::on_answer(const UdArrival& arrival, Instant now) noexcept {
     }
     const std::uint32_t index = calls_.find(arrival.head.call.get());
     const bool is_under_way = index != rpc::kNone && calls_.slot_of(index) != rpc::CallTable::kNoSlot &&
-                              calls_.session_of(index).value == arrival.head.session.get();
+                              calls_.session_of(index).number() == arrival.head.session.get();
     if (!is_under_way) [[unlikely]] {
         statistics_.breaches.count(UdBreach::UnknownCall);
         return;
@@ -121,7 +121,7 @@ rpc::Posted UdEndpoint::post(SessionId session, const rpc::Call& call, Instant n
     if (call.request.size() > road_->message_bytes()) [[unlikely]] {
         return {rpc::PostVerdict::TooLong, 0};
     }
-    if (sessions_.open_session(session.value) == nullptr) [[unlikely]] {
+    if (sessions_.open_session(session.number()) == nullptr) [[unlikely]] {
         return {rpc::PostVerdict::NoSuchSession, 0};
     }
     if (calls_.is_full()) [[unlikely]] {
@@ -146,7 +146,7 @@ void UdEndpoint::send_backlog() noexcept {
         calls_.leave(backlog_, index);
         calls_.put_into_slot(index, 0);
         ++under_way_;
-        UdSession* const session = sessions_.open_session(calls_.session_of(index).value);
+        UdSession* const session = sessions_.open_session(calls_.session_of(index).number());
         if (session == nullptr) {
             continue;  // the next look ends the call
         }

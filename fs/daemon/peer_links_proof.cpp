@@ -48,7 +48,7 @@ void PeerLinks::ask(Link& link, PeerCall what, std::vector<std::uint8_t> bytes) 
     call.tag = link.session.value;
     call.completion = [](void* context, const rpc::CallResult& result) {
         auto& self = *static_cast<PeerLinks*>(context);
-        Link* const asked = self.find(SessionId{static_cast<std::uint16_t>(result.tag)});
+        Link* const asked = self.find(SessionId{static_cast<std::uint32_t>(result.tag)});
         if (asked != nullptr && asked->step != Step::Proven) {
             self.on_answer(*asked, result);
         }

@@ -23,7 +23,17 @@ using Rkey = Number<struct RkeyTag, std::uint32_t>;             // remote key of
 using Lkey = Number<struct LkeyTag, std::uint32_t>;             // local key of a memory region
 using Msn = Number<struct MsnTag, std::uint32_t, 0xffffffU>;    // message sequence number, 24 bits
 using Srqn = Number<struct SrqnTag, std::uint32_t, 0xffffffU>;  // shared receive queue number, 24 bits
-using SessionId = Number<struct SessionIdTag, std::uint16_t>;   // eRPC session number at one endpoint
+
+// Names a session of an RPC endpoint: by its number there, and in the upper half by how often another session had that
+// number before. So the name of a session that has ended names no other one, unless it was kept for 65,536 of them.
+// What travels is the number alone.
+struct SessionId : Number<struct SessionIdTag, std::uint32_t> {
+    using Number::Number;
+
+    [[nodiscard]] constexpr std::uint16_t number() const noexcept { return static_cast<std::uint16_t>(value); }
+    // Names the next session of this number.
+    [[nodiscard]] constexpr SessionId successor() const noexcept { return SessionId{value + (1U << 16U)}; }
+};
 
 // Packet sequence number: 24 bits, ordered by distance on the circle, never by magnitude (IBTA vol. 1, 9.7.1).
 class Psn {

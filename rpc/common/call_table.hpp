@@ -47,7 +47,7 @@ public:
         keep(entry.call, call);
         entry.used = true;
         entry.posted = now;
-        entry.session = session.value;
+        entry.session = session;
         entry.slot = slot;
         ++pending_;
         if (call.deadline < Instant::never()) [[unlikely]] {
@@ -61,9 +61,7 @@ public:
     // Returns the index of the call, or kNone if there is no such call or it has ended.
     [[nodiscard]] std::uint32_t find(CallId id) const noexcept;
     [[nodiscard]] const Call& operator[](std::uint32_t index) const noexcept { return entries_[index].call; }
-    [[nodiscard]] SessionId session_of(std::uint32_t index) const noexcept {
-        return SessionId{entries_[index].session};
-    }
+    [[nodiscard]] SessionId session_of(std::uint32_t index) const noexcept { return entries_[index].session; }
     // Returns the call's slot, or kNoSlot if it waits in the backlog.
     [[nodiscard]] std::uint8_t slot_of(std::uint32_t index) const noexcept { return entries_[index].slot; }
     void put_into_slot(std::uint32_t index, std::uint32_t slot) noexcept {
@@ -120,7 +118,7 @@ private:
         std::uint32_t generation = 0;
         std::uint32_t next = kNone;      // backlog or free list
         std::uint32_t previous = kNone;  // backlog
-        std::uint16_t session = 0;
+        SessionId session{};
         std::uint8_t slot = kNoSlot;
         bool used = false;
         Deadlines::Handle deadline{};  // empty: the call has no deadline

@@ -76,7 +76,7 @@ private:
         std::uint32_t next = rpc::kNone;  // of its session's
         std::uint32_t previous = rpc::kNone;
         std::uint32_t call = 0;
-        std::uint16_t session = 0;
+        SessionId session{};
         std::uint16_t charge = 0;  // 0: the place is free
         Held held{};               // no blocks: has_read()
         bool kept = false;         // it is answered after its handler has returned; else it is refused then

@@ -53,7 +53,7 @@ void Server::take(Session& session, const RingEnd::Taken& taken, Instant came, I
     const std::uint32_t place = take_place();
     Kept& kept = requests_[place];
     kept.call = message.call;
-    kept.session = session.id.value;
+    kept.session = session.id;
     session.kept.add(requests_, place);
     kept.charge = message.charge;
     kept.held = taken.held;
@@ -208,7 +208,7 @@ void Server::give_long(Kept& request, std::span<const std::uint8_t> message) noe
     writing.place = request.room;
     writing.call = request.call;
     writing.charge = request.charge;
-    Session& session = *sessions_.find(SessionId{request.session});
+    Session& session = *sessions_.find(request.session);
     transfers_.write(session, std::move(writing));
     session.rings->release(request.held);
     sessions_.list(session);
@@ -236,7 +236,7 @@ bool Server::expire(const RequestHandle& handle) noexcept {
 // The message may be part of the request, which is the peer's again afterwards.
 // mutants: copyrpc-server-end
 void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
-    Session& session = *sessions_.find(SessionId{request.session});
+    Session& session = *sessions_.find(request.session);
     Message answer;
     answer.answer = true;
     answer.call = request.call;
@@ -272,7 +272,7 @@ bool Server::serve_late(Session& session, Instant now) noexcept {
 }
 
 void Server::free(Kept& request) noexcept {
-    Session& session = *sessions_.find(SessionId{request.session});
+    Session& session = *sessions_.find(request.session);
     const auto place = static_cast<std::uint32_t>(&request - requests_.data());
     pool_.release(request.answer);
     if (request.fetched.valid()) [[unlikely]] {

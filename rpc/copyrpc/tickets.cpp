@@ -32,7 +32,7 @@ std::uint32_t Tickets::take(Session& session, std::uint32_t call, std::uint32_t 
     free_ = ticket.next;
     ticket.call = call;
     ticket.charge = static_cast<std::uint16_t>(charge);
-    ticket.session = session.id.value;
+    ticket.session = session.id;
     session.outstanding.tickets.add(tickets_, index);
     return index;
 }
@@ -44,7 +44,7 @@ std::uint32_t Tickets::find(const Session& session, std::uint32_t number) const 
         return kNone;
     }
     const Ticket& ticket = tickets_[index];
-    const bool is_its = ticket.charge != 0 && ticket.session == session.id.value;
+    const bool is_its = ticket.charge != 0 && ticket.session == session.id;
     return is_its && ticket.generation == number >> kTicketBits ? index : kNone;
 }
 

@@ -21,7 +21,7 @@ public:
         std::uint32_t next = rpc::kNone;      // of its session's, or of the free ones
         std::uint32_t previous = rpc::kNone;  // of its session's
         std::uint16_t charge = 0;             // 0: the ticket is free
-        std::uint16_t session = 0;
+        SessionId session{};
         std::uint8_t generation = 0;
     };
 

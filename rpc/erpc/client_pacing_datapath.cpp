@@ -8,7 +8,7 @@ namespace cairn::erpc {
 // The slot has something to send, but the flow's rate does not allow it yet.
 void ClientTransfers::hold_back(Session& session, ClientSlot& slot) noexcept {
     ClientSession& client = *session.client;
-    if (!client.in_wheel && !wheel_->insert({session.token, session.self.value}, client.paid.at())) {
+    if (!client.in_wheel && !wheel_->insert({session.token, session.self.number()}, client.paid.at())) {
         client_.stall(session, slot, SlotState::Starved);  // the wheel is full: the slot tries again each turn
         return;
     }

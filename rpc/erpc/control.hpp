@@ -97,8 +97,8 @@ struct Control {
     void emit(RawControl& raw) const noexcept {
         raw.type = static_cast<std::uint8_t>(type);
         raw.reason = static_cast<std::uint8_t>(reason);
-        raw.sender_session.set(sender_session.value);
-        raw.receiver_session.set(receiver_session.value);
+        raw.sender_session.set(sender_session.number());
+        raw.receiver_session.set(receiver_session.number());
         raw.credits.set(credits);
         raw.token.set(token);
         raw.first_request.set(first_request);

@@ -104,7 +104,7 @@ struct Header {
     void emit(RawHeader& raw) const noexcept {
         const std::uint64_t first = (std::uint64_t{kHeaderVersion} << 56U) | (static_cast<std::uint64_t>(kind) << 48U) |
                                     (std::uint64_t{request_type} << 40U) |
-                                    (std::uint64_t{message_bytes & 0xffffffU} << 16U) | session.value;
+                                    (std::uint64_t{message_bytes & 0xffffffU} << 16U) | session.number();
         const std::uint64_t second = (static_cast<std::uint64_t>(type) << 62U) |
                                      (std::uint64_t{packet_number & 0x3fffU} << 48U) |
                                      ((request_number & kRequestNumberMask) << 4U) | kMagic;

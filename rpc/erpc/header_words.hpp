@@ -21,7 +21,7 @@ public:
     }
     [[nodiscard]] static FirstWord of(std::uint8_t request_type, std::size_t message_bytes, SessionId to) noexcept {
         return FirstWord{kData | (std::uint64_t{request_type} << 40U) | (std::uint64_t{message_bytes} << 16U) |
-                         to.value};
+                         to.number()};
     }
     // Returns this word with a type and a size. The word has neither yet.
     [[nodiscard]] FirstWord with(std::uint8_t request_type, std::size_t message_bytes) const noexcept {

@@ -138,7 +138,7 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
 // Returns the slot of a request whose handler has returned without an answer, or nullptr.
 // mutants: erpc-server-slot-of-earlier
 [[gnu::noinline]] ServerSlot* Server::slot_of_earlier(const RequestHandle& handle) noexcept {
-    if (!sessions_.has(handle.session)) {
+    if (!sessions_.knows(handle.session)) {
         return nullptr;
     }
     Session& session = sessions_[handle.session];

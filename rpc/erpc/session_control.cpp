@@ -57,7 +57,7 @@ Result<SessionId> SessionControl::connect(const roce::UdAddress& peer, Instant n
 }
 
 void SessionControl::disconnect(SessionId id, Instant now) noexcept {
-    if (!sessions_.has(id)) {
+    if (!sessions_.knows(id)) {
         return;
     }
     Session& session = sessions_[id];
@@ -83,6 +83,7 @@ Session* SessionControl::open(const roce::UdAddress& peer, std::uint64_t token, 
 void SessionControl::end(Session& session, SessionEvent event, CallStatus status, Instant now,
                          RefuseReason reason) noexcept {
     const bool client = session.state != SessionState::Serving;
+    const SessionId self = session.self;
     session.state = client ? SessionState::Disconnecting : SessionState::Free;
     if (client) {
         client_.end_session(session, status, now);
@@ -93,7 +94,7 @@ void SessionControl::end(Session& session, SessionEvent event, CallStatus status
     sessions_.close(session);
     statistics_.peers_lost += event == SessionEvent::PeerLost ? 1 : 0;
     if (callback_ != nullptr && client) {
-        callback_(context_, session.self, event, reason);
+        callback_(context_, self, event, reason);
     }
 }
 
@@ -169,7 +170,7 @@ void SessionControl::on_connect(const roce::UdAddress& from, const Control& cont
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
     session->first_request = secrets_.request_numbers.next() & kFirstRequestMask;
-    server_sessions_.open(from, control.token, session->self.value);
+    server_sessions_.open(from, control.token, session->self.number());
     writer_.send_control(*session, ControlType::Accepted, now);
 }
 

@@ -31,7 +31,7 @@ Session* SessionTable::open(const roce::UdAddress& peer, std::uint64_t token, In
     session.last_heard = session.opened = now;
     peer.path->pin();
     session.place = static_cast<std::uint16_t>(open_.size());
-    open_.push_back(self.value);
+    open_.push_back(self.number());
     return &session;
 }
 
@@ -40,7 +40,8 @@ void SessionTable::close(Session& session) noexcept {
     session.client.reset();
     session.server.reset();
     session.peer.path->unpin();
-    free_.push_back(session.self.value);
+    free_.push_back(session.self.number());
+    session.self = session.self.successor();
     sessions_[open_.back()].place = session.place;
     open_[session.place] = open_.back();
     open_.pop_back();

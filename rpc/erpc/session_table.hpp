@@ -17,9 +17,13 @@ public:
     SessionTable(const SessionTable&) = delete;
     SessionTable& operator=(const SessionTable&) = delete;
 
-    [[nodiscard]] bool has(SessionId id) const noexcept { return id.value < capacity_; }
-    // `id` is below capacity().
-    [[nodiscard]] Session& operator[](SessionId id) noexcept { return sessions_[id.value]; }
+    // True if there is a session of this number, open or not. A peer's packets name no more than that.
+    [[nodiscard]] bool has(SessionId id) const noexcept { return id.number() < capacity_; }
+    // True if the session of this name has not ended.
+    // mutants: erpc-session-table-knows
+    [[nodiscard]] bool knows(SessionId id) const noexcept { return has(id) && sessions_[id.number()].self == id; }
+    // Goes by the number, which is below capacity().
+    [[nodiscard]] Session& operator[](SessionId id) noexcept { return sessions_[id.number()]; }
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::size_t free_count() const noexcept { return free_.size(); }
 
@@ -30,7 +34,7 @@ public:
 
     // Returns a fresh session in state Free, which the caller changes at once, or nullptr if all are in use.
     [[nodiscard]] Session* open(const roce::UdAddress& peer, std::uint64_t token, Instant now);
-    // Destroys the session's client and server parts.
+    // Destroys the session's client and server parts. The session's name is that of its successor from now on.
     void close(Session& session) noexcept;
     // From now on open() returns nullptr until a session is closed.
     void open_no_more() noexcept { free_.clear(); }

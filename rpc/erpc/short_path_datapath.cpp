@@ -181,7 +181,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
 }
 
 Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
-    if (!sessions_.has(id)) [[unlikely]] {
+    if (!sessions_.knows(id)) [[unlikely]] {
         return {PostVerdict::NoSuchSession};
     }
     Session& session = sessions_[id];

@@ -18,7 +18,7 @@ class LinkedSessions {
 public:
     explicit LinkedSessions(std::uint16_t sessions_max) : sessions_(sessions_max), by_qpn_(sessions_max) {
         for (std::uint16_t i = 0; i < sessions_max; ++i) {
-            free_.push_back(i);
+            free_.emplace_back(i);
         }
         listed_.reserve(sessions_max);
         stalled_.reserve(sessions_max);
@@ -30,23 +30,26 @@ public:
         if (free_.empty()) {
             return nullptr;
         }
-        const std::uint16_t number = free_.front();
+        const SessionId id = free_.front();
         free_.pop_front();
-        sessions_[number] = std::make_unique<Session>();
-        sessions_[number]->id = SessionId{number};
-        return sessions_[number].get();
+        std::unique_ptr<Session>& session = sessions_[id.number()];
+        session = std::make_unique<Session>();
+        session->id = id;
+        return session.get();
     }
     void remove(Session& session) {
         if (session.qpn.value != 0) {  // it was named
             by_qpn_.remove(session.qpn);
             by_connection_.erase(session.connection.value);
         }
-        free_.push_back(session.id.value);
-        sessions_[session.id.value].reset();
+        free_.push_back(session.id.successor());
+        sessions_[session.id.number()].reset();
     }
-    // Returns the session, or nullptr if there is none.
+    // Returns the session, or nullptr if there is none, or it has ended and another one has its number.
+    // mutants: linked-sessions-find
     [[nodiscard]] Session* find(SessionId id) const noexcept {
-        return id.value < sessions_.size() ? sessions_[id.value].get() : nullptr;
+        Session* const session = id.number() < sessions_.size() ? sessions_[id.number()].get() : nullptr;
+        return session != nullptr && session->id == id ? session : nullptr;
     }
     // Notes the session's queue pair and connection, by which it is found from now on.
     void name(Session& session, verbs::ConnectionId connection) {
@@ -147,7 +150,7 @@ private:
     };
 
     std::vector<std::unique_ptr<Session>> sessions_;
-    std::deque<std::uint16_t> free_;
+    std::deque<SessionId> free_;  // names of sessions to come
     QpnTable by_qpn_;
     std::unordered_map<std::uint32_t, Session*> by_connection_;
     List<&LinkedSession::listed> listed_;

@@ -58,7 +58,7 @@ public:
 
 private:
     [[nodiscard]] static std::uint64_t offset_of(const Session& session) noexcept {
-        return std::uint64_t{session.id.value} * kEntryBytes;
+        return std::uint64_t{session.id.number()} * kEntryBytes;
     }
 
     rpc::MsgPool* pool_ = nullptr;

@@ -95,7 +95,7 @@ private:
 
     const GroupConfig config_;
     std::vector<Group> groups_;
-    std::unordered_map<std::uint16_t, Member> members_;
+    std::unordered_map<std::uint32_t, Member> members_;
     std::uint64_t turns_ = 0;
     std::uint32_t slices_ = 0;  // since the last regrouping
     std::uint64_t splits_ = 0;

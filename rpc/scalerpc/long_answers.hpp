@@ -60,10 +60,10 @@ public:
     // nothing keeps no more.
     // mutants: scalerpc-long-answers-take
     [[nodiscard]] std::uint32_t take(SessionId session) noexcept {
-        if (free_.empty() || lent_to_[session.value] == answers_each_) {
+        if (free_.empty() || lent_to_[session.number()] == answers_each_) {
             return rpc::kNone;
         }
-        ++lent_to_[session.value];
+        ++lent_to_[session.number()];
         const std::uint32_t block = free_.back();
         free_.pop_back();
         owners_[block].session = session;
@@ -97,7 +97,7 @@ public:
         }
     }
     void give_back(std::uint32_t number) noexcept {
-        --lent_to_[owners_[number].session.value];
+        --lent_to_[owners_[number].session.number()];
         owners_[number].lent = false;
         owners_[number].generation = (owners_[number].generation + 1) & kGenerations;
         free_.push_back(number);

@@ -106,7 +106,7 @@ Status Peers::give_caller_memory(Session& session) {
         return Error{"there is no memory for a session's blocks", "give the pool more, or choose smaller blocks"};
     }
     std::fill(session.memory.span().begin(), session.memory.span().end(), std::uint8_t{0});
-    const std::size_t shift = config_.features.colouring ? session.id.value % kColours * kLineBytes : 0;
+    const std::size_t shift = config_.features.colouring ? session.id.number() % kColours * kLineBytes : 0;
     session.caller.emplace(config_.shape, session.memory.span().subspan(shift, Caller::memory_for(config_.shape)));
     auto staged = device_.register_memory(*session.pd, session.caller->staged(), verbs::Right::RemoteRead, 0);
     if (!staged.ok()) {

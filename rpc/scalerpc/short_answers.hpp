@@ -45,7 +45,7 @@ public:
     // Returns the rooms of a session that begins. They are cleared: another client had them.
     // mutants: scalerpc-short-answers-give
     [[nodiscard]] std::span<std::uint8_t> give(SessionId session) noexcept {
-        const std::span<std::uint8_t> rooms(memory_.get() + std::size_t{session.value} * session_bytes_,
+        const std::span<std::uint8_t> rooms(memory_.get() + std::size_t{session.number()} * session_bytes_,
                                             session_bytes_);
         std::fill(rooms.begin(), rooms.end(), std::uint8_t{0});
         return rooms;

@@ -49,7 +49,7 @@ bool ErpcScenario::begin(ErpcNode& node, std::span<const std::uint8_t> payload, 
 void ErpcScenario::check_order(ErpcNode& node, SessionId session, const CallTag& tag) {
     // With a credit for each slot nothing overtakes: slots are filled in the order of posting.
     if (in_order_ && tag.serial != kInnerCall && nodes_[tag.client]->credits >= erpc::kSlotsPerSession) {
-        const auto [last, first] = node.last_serial.try_emplace(session.value, tag.serial);
+        const auto [last, first] = node.last_serial.try_emplace(session, tag.serial);
         check(first || last->second < tag.serial, "a session's calls leave in the order of their posting", &node);
         last->second = tag.serial;
     }

@@ -72,7 +72,7 @@ struct ErpcNode {
     std::map<std::uint64_t, LateAnswer> nested;             // by number of the inner call
     std::deque<std::vector<std::uint8_t>> nested_requests;  // by number of the inner call
     std::set<std::pair<Instant, std::uint32_t>> deadlines;  // deadlines of calls under way, with the calls' serials
-    std::map<std::uint16_t, std::uint32_t> last_serial;     // server: serial of the last executed call, by session
+    std::map<SessionId, std::uint32_t> last_serial;         // server: serial of the last executed call, by session
     std::vector<Instant> heard;                             // when each node's last frame came, by the host's clock
     Instant looked_at_time{};                               // when the last turn began, by the host's clock
     Instant returned{};                                     // end of the last long absence, which costs no session

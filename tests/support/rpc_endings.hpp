@@ -13,6 +13,32 @@ class RpcEndings : public RpcPromises<Pair> {};
 
 TYPED_TEST_SUITE_P(RpcEndings);
 
+// Another session has the number of the one that ended: whoever kept the old name reaches nobody.
+TYPED_TEST_P(RpcEndings, TheNameOfASessionThatEndedNamesNoOther) {
+    const SessionId first = this->pair.connect();
+    this->post(first, 1, kKeep);
+    this->pair.run(milliseconds(1));
+    ASSERT_EQ(this->kept.size(), 1U);
+    const RequestHandle handle = this->kept.front();
+    SessionId again = first;
+    for (int i = 0; i < 20 && (again == first || again.number() != first.number()); ++i) {
+        this->client().disconnect(again, this->pair.now);
+        for (int waited = 0; waited < 3000 && this->client().sessions_open() != 0; ++waited) {
+            this->pair.run(milliseconds(1));
+        }
+        again = this->pair.connect();
+    }
+    ASSERT_EQ(again.number(), first.number());
+    EXPECT_NE(again, first);
+    EXPECT_EQ(this->post(first, 2).verdict, PostVerdict::NoSuchSession);
+    this->client().disconnect(first, this->pair.now);
+    EXPECT_TRUE(this->server().reserve(handle, 3).empty());
+    EXPECT_FALSE(this->server().respond(handle, this->pair.now));
+    EXPECT_EQ(this->post(again, 3).verdict, PostVerdict::Posted);
+    this->pair.run(milliseconds(1));
+    EXPECT_EQ(this->results.at(3), CallStatus::Ok);
+}
+
 // A coroutine that tries again when its call fails ends with its endpoint: it is told once, and then refused.
 TYPED_TEST_P(RpcEndings, WhoTriesAgainAtTheEndpointsEndIsRefused) {
     const SessionId session = this->pair.connect();
@@ -86,7 +112,7 @@ TYPED_TEST_P(RpcEndings, ALatencyIsAllThatACallerWaits) {
     EXPECT_EQ(this->latencies.at(1002), milliseconds(3));
 }
 
-REGISTER_TYPED_TEST_SUITE_P(RpcEndings, WhoTriesAgainAtTheEndpointsEndIsRefused,
+REGISTER_TYPED_TEST_SUITE_P(RpcEndings, TheNameOfASessionThatEndedNamesNoOther, WhoTriesAgainAtTheEndpointsEndIsRefused,
                             AnEndpointIsNotDestroyedWithinItsOwnCallback, ALatencyIsAllThatACallerWaits);
 
 }  // namespace cairn::rpc::test

@@ -1,6 +1,7 @@
 // The server that a fuzzer of copyrpc tries: it checks what reaches its handlers.
 #pragma once
 
+#include <array>
 #include <set>
 
 #include "tests/fuzz/copyrpc/hosts.hpp"
@@ -12,6 +13,11 @@ class FuzzedServer : public EndpointHost {
 public:
     explicit FuzzedServer(const EndpointConfig& its_config) : EndpointHost(kServerAddress, 22, its_config) {
         require(endpoint->listen(kService).ok());
+        endpoint->set_guest_callback(
+            [](void* self, SessionId session, SessionEvent) {
+                static_cast<FuzzedServer*>(self)->names_[session.number() % kSessionsMost] = session;
+            },
+            this);
         for (const Type type : {kEcho, kKeep, kDrop}) {
             endpoint->set_handler(
                 type, [](void* self, const Request& request) { static_cast<FuzzedServer*>(self)->execute(request); },
@@ -48,11 +54,11 @@ public:
         }
     }
     void call(std::uint8_t what, std::uint8_t bytes, Instant now) {
-        const SessionId session{static_cast<std::uint16_t>(what % kSessionsMost)};
+        const SessionId session = names_[what % kSessionsMost];
         Call call;
         call.type = kEcho;
         call.request = std::span(request_).first((what & 0x80U) != 0 ? kLongest : bytes);
-        call.tag = ++calls_ * kSessionsMost + session.value;
+        call.tag = ++calls_ * kSessionsMost + session.number();
         call.deadline = (what & 0x40U) != 0 ? now + microseconds(bytes) : Instant::never();
         call.context = this;
         call.completion = [](void* self, const rpc::CallResult& result) {
@@ -78,7 +84,7 @@ private:
         for (const std::uint8_t octet : payload) {
             sum_ += octet;  // reads all that is said to be there
         }
-        const bool honest = request.handle.session.value < kHonestSessions;
+        const bool honest = request.handle.session.number() < kHonestSessions;
         // Each once. What a client that keeps to the rules calls has a trace of its own.
         require(executed_.insert(request.handle.request_number).second);
         require(!honest || (request.trace != 0 && traces_.insert(request.trace).second));
@@ -101,6 +107,7 @@ private:
     }
 
     const std::vector<std::uint8_t> request_ = std::vector<std::uint8_t>(kLongest, 0x5a);
+    std::array<SessionId, kSessionsMost> names_{};  // the last session of each number
     std::vector<Kept> kept_;
     std::set<std::uint64_t> executed_;
     std::set<std::uint64_t> traces_;

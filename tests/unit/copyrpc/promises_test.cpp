@@ -49,7 +49,7 @@ private:
         copyrpc::EndpointConfig config;
         config.ring_bytes = 256U << 10U;
         config.answer_bytes = 6000;
-        config.sessions_max = 8;
+        config.sessions_max = 2;
         config.flow = kFlow;
         return config;
     }

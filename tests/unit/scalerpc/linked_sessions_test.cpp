@@ -14,7 +14,7 @@ class LinkedSessionsTest : public testing::Test {
 protected:
     std::vector<std::uint16_t> taken() {
         std::vector<std::uint16_t> numbers;
-        sessions.take_listed([&numbers](LinkedSession& session) { numbers.push_back(session.id.value); });
+        sessions.take_listed([&numbers](LinkedSession& session) { numbers.push_back(session.id.number()); });
         return numbers;
     }
     LinkedSessions<LinkedSession> sessions{3};
@@ -52,7 +52,7 @@ TEST_F(LinkedSessionsTest, WhatPeersWroteIsLookedAtOnceATime) {
     EXPECT_FALSE(sessions.any_listed());
     std::vector<std::uint16_t> looked;
     const auto look = [this, &looked, b](LinkedSession& session) {
-        looked.push_back(session.id.value);
+        looked.push_back(session.id.number());
         if (looked.size() == 1) {
             sessions.note_written(*b);
         }
@@ -78,11 +78,16 @@ TEST_F(LinkedSessionsTest, WhoHasGoneIsNotTaken) {
 }
 
 TEST_F(LinkedSessionsTest, TheNumberThatWasFreeLongestIsNext) {
-    EXPECT_EQ(sessions.add()->id.value, 0);
+    EXPECT_EQ(sessions.add()->id.number(), 0);
     sessions.remove(*sessions.find(SessionId{0}));
-    EXPECT_EQ(sessions.add()->id.value, 1);
-    EXPECT_EQ(sessions.add()->id.value, 2);
-    EXPECT_EQ(sessions.add()->id.value, 0);
+    EXPECT_EQ(sessions.add()->id.number(), 1);
+    EXPECT_EQ(sessions.add()->id.number(), 2);
+    LinkedSession* const again = sessions.add();
+    EXPECT_EQ(again->id.number(), 0);
+    EXPECT_EQ(again->id, SessionId{0}.successor());
+    EXPECT_EQ(sessions.find(again->id), again);
+    EXPECT_EQ(sessions.find(SessionId{0}), nullptr) << "the name of one that has ended";
+    EXPECT_EQ(sessions.find(again->id.successor()), nullptr);
     EXPECT_EQ(sessions.add(), nullptr);
 }
 

@@ -48,7 +48,7 @@ private:
     static scalerpc::EndpointConfig config() {
         scalerpc::EndpointConfig config;
         config.shape = {8192, 32};
-        config.sessions_max = 8;
+        config.sessions_max = 2;
         if (!kScale) {
             config.features = scalerpc::kRawWrite;
         }
