@@ -126,9 +126,15 @@ void change_epoch(std::span<std::uint8_t> block, std::uint32_t epoch) noexcept;
 void set_left(std::span<std::uint8_t> block, std::uint32_t left_us) noexcept;
 // Tells the server of a request that was put that its call has ended.
 void give_up(std::span<std::uint8_t> block) noexcept;
-// Makes a block valid in no slice.
-inline void invalidate(std::span<std::uint8_t> block) noexcept {
-    std::memset(block.data() + block.size() - sizeof(RawTrailer), 0, sizeof(RawTrailer));
+// Makes a message zero whose payload has so many bytes, and its trailer.
+inline void clear_message(std::span<std::uint8_t> block, std::size_t payload_bytes) noexcept {
+    const std::size_t tail = payload_bytes + sizeof(RawTrailer);
+    std::memset(block.data() + block.size() - tail, 0, tail);
+}
+// Returns true if no message can be in the block, whatever slice and call it was written for.
+[[nodiscard]] inline bool has_no_trailer(std::span<const std::uint8_t> block) noexcept {
+    constexpr std::array<std::uint8_t, sizeof(RawTrailer)> kZero{};
+    return std::memcmp(block.data() + block.size() - sizeof(RawTrailer), kZero.data(), sizeof(RawTrailer)) == 0;
 }
 // Adds a notice to an answer that was put.
 void add_notice(std::span<std::uint8_t> block, const News& notice) noexcept;

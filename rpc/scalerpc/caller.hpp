@@ -81,8 +81,9 @@ public:
 
     // Stages a request. There is room (asserted). Returns its slot.
     Slot& stage(Request request, std::uint32_t call, Instant now) noexcept;
-    // Frees the slot of a call that was answered.
+    // Frees the slot of a call that was answered. Its block is zero: it lies between others that are one WRITE.
     void free(Slot& slot) noexcept {
+        clear_message(block_of(slot.sequence), slot.tail - sizeof(RawTrailer));
         busy_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
         slot.call = rpc::kNone;
     }

@@ -8,17 +8,16 @@ namespace cairn::scalerpc {
 
 namespace {
 
-// Clients that never share have one pool.
-std::size_t sides_of(const EndpointConfig& config) noexcept {
-    return config.features.grouping && config.features.sharing ? 2 : 1;
-}
-
 // Slots whose distance is a power of two would lie in few sets of the caches.
 std::size_t stride_of(const EndpointConfig& config) noexcept {
     return config.shape.session_bytes() + (config.features.colouring ? kLineBytes : 0);
 }
 
 }  // namespace
+
+std::size_t Pools::sides_of(const EndpointConfig& config) noexcept {
+    return config.features.grouping && config.features.sharing ? 2 : 1;
+}
 
 std::uint32_t Pools::slots_for(const EndpointConfig& config) noexcept {
     const std::uint32_t all = config.sessions_max;
@@ -80,15 +79,30 @@ bool Pools::take_berth(std::uint8_t pool, Session& session) {
     return true;
 }
 
+// A client that left all it wrote whole wrote nothing in front of its requests but zeros.
+// mutants: scalerpc-pools-give-back
 void Pools::give_back(Session& session) {
     std::optional<Berth>& berth = session.guest->berth;
     if (!berth) {
         return;
     }
+    for (std::uint32_t i = 0; i < shape_.blocks; ++i) {
+        if (const std::span<std::uint8_t> left = block(*session.guest, i); !has_no_trailer(left)) {
+            std::fill(left.begin(), left.end(), std::uint8_t{0});
+        }
+    }
     Side& side = sides_[berth->pool];
     side.free.push_back(berth->slot);
     std::erase(side.tenants, &session);
     berth.reset();
+}
+
+// mutants: scalerpc-pools-wipe
+void Pools::wipe(const Guest& guest) noexcept {
+    if (guest.berth) {
+        const std::span<std::uint8_t> berth = memory_.span().subspan(offset_of(*guest.berth), shape_.session_bytes());
+        std::fill(berth.begin(), berth.end(), std::uint8_t{0});
+    }
 }
 
 }  // namespace cairn::scalerpc

@@ -26,13 +26,19 @@ public:
     Pools(const Pools&) = delete;
     Pools& operator=(const Pools&) = delete;
 
+    // Clients that never share have one pool.
+    [[nodiscard]] static std::size_t sides_of(const EndpointConfig& config) noexcept;
     // The places of a pool, of as many clients as it serves at a time.
     [[nodiscard]] static std::uint32_t slots_for(const EndpointConfig& config) noexcept;
     [[nodiscard]] static std::size_t bytes_for(const EndpointConfig& config) noexcept;
 
     // Gives a session a berth in the pool. Returns false if all are taken.
     bool take_berth(std::uint8_t pool, Session& session);
+    // Takes the berth back, if the session has one. Requests that its client left there are zero afterwards: whoever
+    // comes next neither answers for them nor reads them.
     void give_back(Session& session);
+    // Makes a session's berth zero, if it has one. A client that ends may have left a part of a request anywhere.
+    void wipe(const Guest& guest) noexcept;
     // The sessions that have a berth in the pool.
     [[nodiscard]] const std::vector<Session*>& tenants(std::uint8_t pool) const noexcept {
         return sides_[pool].tenants;

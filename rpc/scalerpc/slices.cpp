@@ -64,8 +64,8 @@ bool Slices::add(Session& session, Instant now) {
     return true;
 }
 
-// What is being read into its blocks must not come later. What it has written there is no request of whoever gets them
-// in the same slice.
+// What is being read into its blocks must not come later. What it has written there is neither a request nor a part of
+// one for whoever gets them.
 // mutants: scalerpc-slices-remove
 void Slices::remove(Session& session) {
     Guest& guest = *session.guest;
@@ -74,11 +74,7 @@ void Slices::remove(Session& session) {
     }
     guest.window.reset();
     guest.entry_window.reset();
-    if (guest.berth) {
-        for (std::uint32_t i = 0; i < config_.shape.blocks; ++i) {
-            invalidate(pools_->block(guest, i));
-        }
-    }
+    pools_->wipe(guest);
     leave(session);
     groups_.remove(session.id);
     std::erase(next_.served, session.id);

@@ -103,7 +103,9 @@ SliceView Slices::view(Instant now) const noexcept {
 }
 
 // A client's requests come in the order of their sequence numbers: only the next one's block is looked at. Only
-// requests of the slice's own clients are taken (I1).
+// requests of the slice's own clients are taken (I1). A block is zero behind its request: a trailer without a request
+// gets nothing of anybody.
+// mutants: scalerpc-slices-take-requests
 bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     CAIRN_ASSERT(guest.epoch == slice_.epoch && guest.berth->pool == slice_.pool);
@@ -111,7 +113,8 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     while (session.is_open() && guest.state == GuestState::Serving) {
         ++statistics_.polls;
         Request request;
-        const Look look = read_request(pools_->block(guest, guest.next), guest.epoch, guest.next, request);
+        const std::span<std::uint8_t> block = pools_->block(guest, guest.next);
+        const Look look = read_request(block, guest.epoch, guest.next, request);
         if (look == Look::Absent) {
             break;
         }
@@ -126,6 +129,7 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
             broken.emplace_back(&session, *breach);
             break;
         }
+        clear_message(block, request.payload.size());
     }
     return any;
 }
@@ -161,6 +165,7 @@ void Slices::end_keys_of_the_late(Instant now) {
             }
             ++statistics_.keys_ended;
             session.guest->window.reset();
+            pools_->wipe(*session.guest);
             leave(session);
         }
     }
@@ -172,7 +177,8 @@ void Slices::leave(Session& session) noexcept {
     sessions_.note_written(session);  // it may have asked before
 }
 
-// The client's slice begins: it gets the key of its blocks, and what was read is taken.
+// The client's slice begins: it gets the key of its blocks, and what was read is taken. A request is no longer than
+// what was read of it: what lies in front of that is nobody's.
 // mutants: scalerpc-slices-start
 void Slices::start(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -201,7 +207,8 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     for (std::uint32_t i = 0; i < guest.fetched.count && session.is_open(); ++i) {
         Request request;
         const std::span<std::uint8_t> block = pools_->block(guest, guest.next);
-        if (read_request(block, kStaged, guest.next, request) != Look::There) {
+        if (read_request(block, kStaged, guest.next, request) != Look::There ||
+            request.payload.size() + sizeof(RawTrailer) > guest.fetched.longest) {
             broken.emplace_back(&session, Breach::BadFetch);
             return;
         }
@@ -209,6 +216,7 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
             broken.emplace_back(&session, *breach);
             return;
         }
+        clear_message(block, request.payload.size());
     }
     if (guest.fetched.count == 0) {
         slice_.last_request = now;

@@ -13,7 +13,7 @@ namespace cairn::scalerpc {
     X(BadEntry, "scalerpc_bad_entry", "entries that name requests which cannot be")              \
     X(BadNews, "scalerpc_bad_news", "slices of servers that took requests which were not there") \
     X(Overdrawn, "scalerpc_overdrawn", "requests in blocks whose last request was not answered") \
-    X(BadFetch, "scalerpc_bad_fetch", "requests that could not be read at their clients")
+    X(BadFetch, "scalerpc_bad_fetch", "requests that are none, or longer than what was read of them")
 
 CAIRN_DECLARE_COUNTERS(Breach, CAIRN_SCALERPC_BREACHES);
 

@@ -1,8 +1,11 @@
 // Many clients of one server in virtual time, each with a session of its own, over one wire in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "tests/unit/scalerpc/host.hpp"
@@ -23,6 +26,7 @@ protected:
         return config;
     }
     void begin(const EndpointConfig& config, std::uint32_t clients) {
+        config_of_server = config;
         server = std::make_unique<Host>("10.0.0.2", 22, config);
         client = std::make_unique<Host>("10.0.0.1", 11, config);
         client->port.join(server->port);
@@ -66,7 +70,7 @@ protected:
     void post(std::size_t session, std::size_t bytes = 32, std::uint8_t type = kEcho) {
         const std::uint64_t tag = ++tags;
         std::vector<std::uint8_t>& request = requests[tag];
-        request.assign(bytes, static_cast<std::uint8_t>(tag));
+        request.assign(bytes, filler.value_or(static_cast<std::uint8_t>(tag)));
         std::memcpy(request.data(), &tag, sizeof(tag));
         session_of[tag] = session;
         Call call;
@@ -101,6 +105,25 @@ protected:
         return found;
     }
     const Statistics& counted() const { return server->endpoint->statistics(); }
+    // In places that nobody has there is nothing.
+    void check_clean_pools() {
+        const Pools& pools = server->endpoint->slices().pools();
+        const EndpointConfig& config = config_of_server;
+        for (std::uint8_t pool = 0; pool != Pools::sides_of(config); ++pool) {
+            std::set<std::uint32_t> taken;
+            for (const Session* const session : pools.tenants(pool)) {
+                taken.insert(session->guest->berth->slot);
+            }
+            for (std::uint32_t slot = 0; slot != Pools::slots_for(config); ++slot) {
+                Guest nobody(config.shape, 0);
+                nobody.berth = Berth{pool, slot};
+                for (std::uint32_t i = 0; taken.count(slot) == 0 && i != config.shape.blocks; ++i) {
+                    const std::span<const std::uint8_t> block = pools.block(nobody, i);
+                    EXPECT_EQ(std::count(block.begin(), block.end(), 0), std::ssize(block)) << slot << "." << i;
+                }
+            }
+        }
+    }
     // What holds whatever happened: nothing twice, and no rule broken.
     void check() {
         for (const auto& [tag, times] : executed) {
@@ -110,12 +133,15 @@ protected:
             EXPECT_EQ(telemetry::text_of(host->endpoint->statistics().breaches.snapshot()), "");
         }
         server->endpoint->slices().groups().check();
+        check_clean_pools();
     }
 
     Instant now{1'000'000'000};
+    EndpointConfig config_of_server;
     std::vector<SessionId> sessions;
     bool again = false;
     std::uint64_t tags = 0;
+    std::optional<std::uint8_t> filler;  // of requests behind their tags, if all have the same
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, std::size_t> session_of;
     std::map<std::uint64_t, CallStatus> results;
