@@ -15,6 +15,8 @@ constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;  // the wire has 24 
 
 // A handle, not an owner: MsgPool::release() ends it. Copying copies the handle.
 struct MsgBuffer {
+    static constexpr std::uint32_t kNoMessage = 0xffffffff;  // `bytes` where a message found no room
+
     std::uint8_t* data = nullptr;  // first byte of the message
     std::uint32_t bytes = 0;       // current size of the message
     std::uint32_t capacity = 0;    // largest size that fits
@@ -29,6 +31,8 @@ struct MsgBuffer {
         CAIRN_ASSERT(wanted <= capacity);
         if (wanted > bytes) [[likely]] {
             clear_bytes(data + bytes, wanted - bytes);
+        } else if (bytes == kNoMessage) {
+            clear_bytes(data, wanted);
         }
         bytes = wanted;
         return span();

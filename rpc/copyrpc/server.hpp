@@ -81,6 +81,7 @@ private:
         Held held{};               // no blocks: has_read()
         bool kept = false;         // it is answered after its handler has returned; else it is refused then
         bool retained = false;     // its bytes stay where they are until then
+        bool lacks_room = false;   // the last reserve() found none
         rpc::MsgBuffer answer{};   // of reserve()
         rpc::MsgBuffer fetched{};  // the request, if it lay at its caller
         Place room{};              // at the caller, for a long answer; no bytes: none

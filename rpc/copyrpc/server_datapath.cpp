@@ -57,7 +57,7 @@ void Server::take(Session& session, const RingEnd::Taken& taken, Instant came, I
     session.kept.add(requests_, place);
     kept.charge = message.charge;
     kept.held = taken.held;
-    kept.kept = kept.retained = false;
+    kept.kept = kept.retained = kept.lacks_room = false;
     kept.room = message.room.value_or(Place{});
     if (!types_[message.type].registered()) {
         ++statistics_.requests_without_handler;
@@ -156,15 +156,27 @@ Server::Kept* Server::find(const RequestHandle& handle) noexcept {
 
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     Kept* const kept = find(handle);
-    return kept != nullptr ? pool_.resize(kept->answer, bytes) : std::span<std::uint8_t>{};
+    if (kept == nullptr) {
+        return {};
+    }
+    const std::span<std::uint8_t> room = pool_.resize(kept->answer, bytes);
+    kept->lacks_room = room.data() == nullptr;
+    return room;
 }
 
+// An answer that found no room is none.
+// mutants: copyrpc-server-respond
 bool Server::respond(const RequestHandle& handle) noexcept {
     Kept* const kept = find(handle);
     if (kept == nullptr) {
         return false;
     }
-    give(*kept, kept->answer.span());
+    if (kept->lacks_room) [[unlikely]] {
+        ++statistics_.answers_given_up;
+        end(*kept, Outcome::Refused, {});
+    } else {
+        give(*kept, kept->answer.span());
+    }
     return true;
 }
 

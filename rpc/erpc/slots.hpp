@@ -61,6 +61,8 @@ enum class ServerSlotState : std::uint8_t {
 
 // The last request accepted in a slot, and its answer. The answer is kept until the slot's next request comes or
 // ServerMessages gives it up.
+constexpr std::uint32_t kNoRoom = MsgBuffer::kNoMessage;  // `bytes` of an answer for which there is no memory
+
 struct ServerSlot {
     std::uint64_t request_number = 0;
     rpc::MsgBuffer response{};

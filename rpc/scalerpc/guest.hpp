@@ -97,6 +97,7 @@ struct Guest {
         Taken state = Taken::None;
         std::uint32_t sequence = 0;
         std::uint8_t type = 0;
+        bool lacks_room = false;  // the last reserve() found none
         Instant taken{};
         Instant asked = Instant::never();  // when an entry told of the next request with this index; never(): none did
         rpc::MsgBuffer answer{};           // of reserve(), or of a request that waits for a thread
@@ -135,6 +136,7 @@ struct Guest {
         request.state = Taken::Handled;
         request.sequence = asked.sequence;
         request.type = asked.type;
+        request.lacks_room = false;
         request.taken = now;
         ++next;
         ++share.requests;

@@ -114,20 +114,27 @@ Server::Found Server::find(const RequestHandle& handle) noexcept {
     return kept.is_open() && kept.sequence == sequence ? Found{session, &kept} : Found{};
 }
 
+// mutants: scalerpc-server-reserve
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     const Found found = find(handle);
-    if (found.kept == nullptr || bytes > BlockShape::kMostBytes) {
+    if (found.kept == nullptr) {
         return {};
     }
-    return pool_.resize(found.kept->answer, bytes);
+    const std::span<std::uint8_t> room =
+        bytes <= BlockShape::kMostBytes ? pool_.resize(found.kept->answer, bytes) : std::span<std::uint8_t>{};
+    found.kept->lacks_room = room.data() == nullptr;
+    return room;
 }
 
+// An answer that found no room is none.
+// mutants: scalerpc-server-respond
 bool Server::respond(const RequestHandle& handle) noexcept {
     const Found found = find(handle);
     if (found.kept == nullptr) {
         return false;
     }
-    end(found, Outcome::Answered, found.kept->answer.span());
+    statistics_.answers_given_up += found.kept->lacks_room ? 1 : 0;
+    end(found, found.kept->lacks_room ? Outcome::Refused : Outcome::Answered, found.kept->answer.span());
     return true;
 }
 

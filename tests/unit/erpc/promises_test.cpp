@@ -23,6 +23,7 @@ public:
     Endpoint& other() { return *other_.endpoint; }
     Endpoint& server() { return *server_.endpoint; }
     cairn::test::WirePort& server_port() { return server_.port; }
+    MsgPool& server_pool() { return *server_.pool; }
     void end_client() { client_.endpoint.reset(); }
     SessionId connect() { return connect(client_); }
     SessionId connect_other() { return connect(other_); }
