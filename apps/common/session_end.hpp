@@ -22,6 +22,7 @@ namespace cairn::app {
         case erpc::RefuseReason::GivenUp:
         case erpc::RefuseReason::Ahead:
         case erpc::RefuseReason::TooLong:
+        case erpc::RefuseReason::NotExecuted:
             break;
     }
     return "the peer is gone; is the server running?";

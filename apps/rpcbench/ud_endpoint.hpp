@@ -55,6 +55,7 @@ private:
     // A request is answered by its handler, or refused when that returns.
     void keep(const rpc::RequestHandle&) noexcept override {}
     bool drop(const rpc::RequestHandle&) noexcept override { return false; }
+    bool decline(const rpc::RequestHandle&) noexcept override { return false; }
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return waits_ ? Instant{} : next_look_; }
     void look(Instant now) noexcept;

@@ -21,6 +21,7 @@ enum class CallStatus : std::uint8_t {
     ResponseTooLong,
     NoHandler,       // the server has no handler for the request's type
     AnswerLost,      // the request was executed, but its handler refused to answer or the server gave the answer up
+    NotExecuted,     // the server's handler takes no such request
     TableFull,       // only from co_await call(): the call was not posted
     RequestTooLong,  // the server takes no request of this size; from co_await call() also: the call was not posted
     BadResponse,     // only from typed calls: the response has another size than the method says

@@ -28,6 +28,8 @@ public:
     virtual void keep(const RequestHandle& request) noexcept = 0;
     // Nobody will answer the request. Its call ends with AnswerLost. Returns false if the handle is stale.
     virtual bool drop(const RequestHandle& request) noexcept = 0;
+    // Nobody has executed the request, nor will. Its call ends with NotExecuted. Returns false if the handle is stale.
+    virtual bool decline(const RequestHandle& request) noexcept = 0;
 
 protected:
     // All kept requests become stale. Members of derived classes hold none.
@@ -65,6 +67,12 @@ public:
         if (RequestKeeper* const keeper = leave(); keeper != nullptr) {
             (void)keeper->drop(handle_);
         }
+    }
+
+    // Likewise with NotExecuted. Returns false if it was answered.
+    bool decline() noexcept {
+        RequestKeeper* const keeper = leave();
+        return keeper != nullptr && keeper->decline(handle_);
     }
 
 private:

@@ -98,9 +98,10 @@ bool answer(const Request<Endpoint>& request, const Out& value) {
     return request.endpoint.respond(request.handle, request.now);
 }
 
-// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is refused,
-// as is one whose answer has no room: its call ends with AnswerLost. `owner` outlives the endpoint. Errors: those of
-// RequestTypes::set_handler().
+// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is declined:
+// its call ends with NotExecuted. One whose answer has no room is refused: its call ends with AnswerLost. `owner`
+// outlives the endpoint. Errors: those of RequestTypes::set_handler().
+// mutants: rpc-method-serve
 template <auto kMethod, auto kFunction, class Endpoint, class Owner>
 Status serve(Endpoint& endpoint, Owner& owner) {
     using In = typename decltype(kMethod)::In;
@@ -109,8 +110,10 @@ Status serve(Endpoint& endpoint, Owner& owner) {
         [](void* context, const Request<Endpoint>& request) {
             const std::optional<In> value = Codec<In>::get(request.payload);
             if (value) {
-                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));
-            }  // the endpoint refuses what has no answer
+                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));  // else it is refused
+            } else {
+                (void)request.decline();
+            }
         },
         &owner, kMethod.response_bytes_max);
 }

@@ -27,10 +27,13 @@ struct Request {
         keeper.keep(handle);
         return {keeper, handle};
     }
+    // Called by a handler that takes no such request, and has not executed it. Returns false if it was answered.
+    bool decline() const noexcept { return keeper.decline(handle); }
 };
 
-// A handler answers at once (by answer(), or by reserve() and respond()), refuses, or keeps the request by keep() and
-// answers later. If it returns without any of these, the endpoint refuses the request: its call ends with AnswerLost.
+// A handler answers at once (by answer(), or by reserve() and respond()), refuses, declines, or keeps the request by
+// keep() and answers later. If it returns without any of these, the endpoint refuses the request: its call ends with
+// AnswerLost.
 template <class Endpoint>
 using Handler = void (*)(void* context, const Request<Endpoint>& request);
 

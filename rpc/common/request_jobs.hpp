@@ -2,11 +2,13 @@
 // of finished jobs go back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <span>
 
 #include "lib/base/copy.hpp"
+#include "lib/telemetry/counters.hpp"
 #include "rpc/common/background.hpp"
 #include "rpc/common/request_types.hpp"
 
@@ -22,16 +24,18 @@ struct JobRequest {
 };
 
 // Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
-// has given it up meanwhile is not executed. `Server` has keeps(handle), expire(handle), answer(handle, message),
-// type_of(type), and lasting(handle, payload), which returns the payload of a request that waits where it stays, or
-// nothing if the request was ended for want of memory. If its requests wait where their peers write, it has
-// has_read(handle), which is called once the request has been copied. Else it has hand_over(handle, job), which gives a
-// job the memory of a request that waited: the copy, and room for the answer. Without room such copies might fill
-// `memory`, and none of them would ever get room.
+// has given it up meanwhile is not executed. `Server` has keeps(handle), expire(handle), decline(handle),
+// answer(handle, message) and type_of(type). If its requests wait where their peers write, it has has_read(handle),
+// which is called once the request has been copied. Else it has lasting(handle, payload), which copies a request that
+// is to wait, or returns nothing for want of memory; and hand_over(handle, job), which gives a job the memory of a
+// request that waited: the copy, and room for the answer. Without room such copies might fill `memory`, and none of
+// them would ever get room.
 template <class Server>
 class RequestJobs {
 public:
-    RequestJobs(Server& server, MsgPool& memory, BackgroundPool* pool) : server_(server), memory_(memory), pool_(pool) {
+    // `executed` counts the requests that threads executed.
+    RequestJobs(Server& server, MsgPool& memory, BackgroundPool* pool, telemetry::Counter& executed)
+        : server_(server), memory_(memory), pool_(pool), executed_(executed) {
         if (pool_ != nullptr) {
             pool_->attach();
         }
@@ -49,15 +53,22 @@ public:
     RequestJobs(const RequestJobs&) = delete;
     RequestJobs& operator=(const RequestJobs&) = delete;
 
-    void add(JobRequest request) {
+    // Returns false if the request can neither begin nor wait.
+    [[nodiscard]] bool add(JobRequest request) {
         CAIRN_ASSERT(pool_ != nullptr);
         if (waiting_.empty() && start(request)) {
-            return;
+            return true;
         }
-        if (const auto payload = server_.lasting(request.handle, request.payload)) {
+        if constexpr (requires { server_.lasting(request.handle, request.payload); }) {
+            const auto payload = server_.lasting(request.handle, request.payload);
+            if (!payload) {
+                return false;
+            }
             request.payload = *payload;
-            waiting_.push_back(request);
         }
+        waiting_.push_back(request);
+        next_over_ = std::min(next_over_, request.deadline);
+        return true;
     }
     // Answers to sessions that have ended have no taker.
     // mutants: rpc-request-jobs-on-turn
@@ -71,13 +82,19 @@ public:
             if (job == nullptr) {
                 break;
             }
-            job->is_late ? expire(*job) : (void)server_.answer(job->handle, job->response.span());
+            if (job->is_late) {
+                expire(*job);
+            } else {
+                ++executed_;
+                (void)server_.answer(job->handle, job->response.span());
+            }
             give_back(*job);
         }
         while (BackgroundJob* const late = pool_->take_overdue()) {
             expire(*late);
             give_back(*late);
         }
+        end_overdue(now);
         while (!waiting_.empty() && (is_over(waiting_.front(), now) || start(waiting_.front()))) {
             waiting_.pop_front();
         }
@@ -127,10 +144,23 @@ private:
         copy_bytes(job.request.data, payload.data(), bytes);
         return true;
     }
-    // A session that has ended took its requests with it.
+    // A session that has ended took its requests with it. A type may have another kind of handler meanwhile.
     // mutants: rpc-request-jobs-is-over
     [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept {
-        return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle));
+        return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle)) ||
+               (server_.type_of(request.type).background == nullptr && server_.decline(request.handle));
+    }
+    // What waits behind others holds memory, or a part of its peer's ring, and no longer than it has to.
+    // mutants: rpc-request-jobs-end-overdue
+    void end_overdue(Instant now) {
+        if (now < next_over_) {
+            return;
+        }
+        std::erase_if(waiting_, [this, now](const JobRequest& request) { return is_over(request, now); });
+        next_over_ = Instant::never();
+        for (const JobRequest& request : waiting_) {
+            next_over_ = std::min(next_over_, request.deadline);
+        }
     }
     void expire(const BackgroundJob& job) noexcept { (void)(server_.keeps(job.handle) && server_.expire(job.handle)); }
     void give_back(BackgroundJob& job) noexcept {
@@ -142,7 +172,9 @@ private:
     Server& server_;
     MsgPool& memory_;
     BackgroundPool* pool_;
+    telemetry::Counter& executed_;
     std::deque<JobRequest> waiting_;
+    Instant next_over_ = Instant::never();  // a deadline of those that wait, or an earlier time
 };
 
 }  // namespace cairn::rpc

@@ -18,12 +18,15 @@ bool has_deadline(const Call& call) noexcept {
 // What the server is told of a deadline: there is no common clock. The last microsecond is a whole one.
 std::uint32_t left_us(const Call& call, Instant now) noexcept {
     const std::int64_t left = (call.deadline - now).ns / 1000;
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 0xffffffff));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, rpc::kMostTimeLeft));
 }
 
-constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
-    CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
-    CallStatus::ResponseTooLong};
+constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{CallStatus::Ok,
+                                                                                     CallStatus::NoHandler,
+                                                                                     CallStatus::AnswerLost,
+                                                                                     CallStatus::DeadlinePassed,
+                                                                                     CallStatus::ResponseTooLong,
+                                                                                     CallStatus::NotExecuted};
 
 // An answer was written where there is room for it, if it was written by itself.
 // mutants: copyrpc-client-judge-written

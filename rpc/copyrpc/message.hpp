@@ -30,7 +30,7 @@ struct RawExtension {
 static_assert(sizeof(RawExtension) == 16 && alignof(RawExtension) == 1);
 
 // How a request ended at its server.
-enum class Outcome : std::uint8_t { Answered, NoHandler, Refused, Expired, TooLong, Count };
+enum class Outcome : std::uint8_t { Answered, NoHandler, Refused, Expired, TooLong, Declined, Count };
 
 static_assert(sizeof(RawPlace) == sizeof(RawExtension));
 

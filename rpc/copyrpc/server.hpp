@@ -45,15 +45,10 @@ public:
     void keep(const RequestHandle& request) noexcept override;
     // As Endpoint::refuse().
     bool drop(const RequestHandle& request) noexcept override;
+    bool decline(const RequestHandle& request) noexcept override;
     // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does
     // nothing if the request was answered.
     void has_read(const RequestHandle& handle) noexcept;
-    // A request that waits for a thread stays in the ring, or where it was READ to, which is a part of the memory only
-    // (Transfers): either takes nothing from the jobs before it.
-    [[nodiscard]] static std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& /*handle*/,
-                                                                              std::span<const std::uint8_t> payload) {
-        return payload;
-    }
     // Puts the answer to a request of this charge into the ring, or behind those that wait.
     void put(Session& session, const Message& answer, std::uint16_t charge) noexcept;
     // With Flow::Read: puts answers that waited into the ring, in order, and takes requests that waited for memory.
@@ -102,8 +97,11 @@ private:
     Statistics& statistics_;
     std::vector<Kept> requests_;
     std::vector<std::uint32_t> free_;
-    std::size_t expected_ = 0;       // at most so many requests are kept
-    rpc::RequestJobs<Server> jobs_;  // answers through the above
+    std::size_t expected_ = 0;  // at most so many requests are kept
+    bool declined_ = false;     // the handler that runs has declined a request
+    // Answers through the above. A request that waits for a thread stays in the ring, or where it was READ to, which is
+    // a part of the memory only (Transfers): either takes nothing from the jobs before it.
+    rpc::RequestJobs<Server> jobs_;
     Transfers transfers_;
     LateAnswers late_;
 };

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "rpc/common/time_left.hpp"
 #include "rpc/copyrpc/endpoint.hpp"
 
 namespace cairn::copyrpc {
@@ -15,7 +16,7 @@ Server::Server(Endpoint& endpoint, const EndpointConfig& config, const Types& ty
       sessions_(sessions),
       pool_(pool),
       statistics_(statistics),
-      jobs_(*this, pool, config.background),
+      jobs_(*this, pool, config.background, statistics.requests_handled),
       transfers_(*this, device, pool, config.receives, statistics),
       late_(pool, statistics) {}
 
@@ -66,7 +67,7 @@ void Server::take(Session& session, const RingEnd::Taken& taken, Instant came, I
     }
     const RequestHandle handle{session.id, std::uint64_t{kept.generation} << 32U | place};
     const auto& more = message.extension;
-    const Instant deadline = more && more->left_us != 0 ? came + microseconds(more->left_us) : Instant::never();
+    const Instant deadline = more ? rpc::deadline_of(more->left_us, came) : Instant::never();
     const rpc::JobRequest work{handle, message.type, message.payload, deadline, more ? more->trace : 0};
     if (message.elsewhere || (message.room && transfers_.puts_off(session))) [[unlikely]] {
         Fetch fetch;
@@ -101,14 +102,16 @@ void Server::on_fetched(Fetch& fetched, Instant now) noexcept {
 
 // mutants: copyrpc-server-execute
 void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
-    ++statistics_.requests_handled;
     const auto& type = types_[work.type];
     const RequestHandle& handle = work.handle;
     if (type.background != nullptr) {
-        jobs_.add(work);
+        const bool taken = jobs_.add(work);
+        CAIRN_ASSERT(taken);  // it can always wait
         return;
     }
+    declined_ = false;
     type.function(type.context, {endpoint_, *this, handle, work.type, work.payload, now, work.trace});
+    statistics_.requests_handled += declined_ ? 0 : 1;
     const Kept* const unanswered = find(handle);
     if (unanswered == nullptr) [[likely]] {
         return;
@@ -234,6 +237,18 @@ bool Server::drop(const RequestHandle& request) noexcept {
     }
     ++statistics_.requests_refused;
     end(*kept, Outcome::Refused, {});
+    return true;
+}
+
+// mutants: copyrpc-server-decline
+bool Server::decline(const RequestHandle& request) noexcept {
+    Kept* const kept = find(request);
+    if (kept == nullptr) {
+        return false;
+    }
+    declined_ = true;
+    ++statistics_.requests_declined;
+    end(*kept, Outcome::Declined, {});
     return true;
 }
 

@@ -30,6 +30,8 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"copyrpc_responses_received", "answers that came"}, responses_received)
         .add({"copyrpc_requests_handled", "requests whose handlers ran"}, requests_handled)
         .add({"copyrpc_requests_refused", "requests that were refused"}, requests_refused)
+        .add({"copyrpc_requests_declined", "requests not executed: their handlers take no such ones"},
+             requests_declined)
         .add({"copyrpc_requests_without_handler", "requests of a type without a handler"}, requests_without_handler)
         .add({"copyrpc_requests_expired", "requests not executed: their callers had given them up"}, requests_expired)
         .add({"copyrpc_calls_failed", "calls that ended without an answer"}, calls_failed)

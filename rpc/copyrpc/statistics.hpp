@@ -10,6 +10,7 @@
 #include "lib/telemetry/counter_list.hpp"
 #include "rpc/copyrpc/breaches.hpp"
 #include "rpc/linked/links.hpp"
+#include "rpc/linked/request_counters.hpp"
 
 namespace cairn::copyrpc {
 
@@ -30,15 +31,11 @@ struct BatchSizes {
 };
 
 // Its worker's thread counts; any thread may read.
-struct Statistics {
+struct Statistics : rpc::RequestCounters {
     telemetry::CounterSet<Breach> breaches{};
     rpc::LinkCounters links{};
     telemetry::Counter requests_sent;
     telemetry::Counter responses_received;
-    telemetry::Counter requests_handled;
-    telemetry::Counter requests_refused;
-    telemetry::Counter requests_without_handler;
-    telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;
     telemetry::Counter late_answers;        // of calls that were cancelled or overdue
     telemetry::Counter never_answering;     // sessions that ended: others waited for what their given up calls held

@@ -103,6 +103,9 @@ void Client::on_refused(Session& session, const Control& control, Instant now) n
         case RefuseReason::AnswerLost:
             end_refused(CallStatus::AnswerLost);
             break;
+        case RefuseReason::NotExecuted:
+            end_refused(CallStatus::NotExecuted);
+            break;
         case RefuseReason::TooLong:
             end_refused(CallStatus::RequestTooLong);
             break;

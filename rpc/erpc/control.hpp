@@ -37,11 +37,12 @@ enum class RefuseReason : std::uint8_t {
     BadParameters = 2,
     NotServing = 3,
     PathTooNarrow = 4,
-    NoHandler = 5,   // reasons 5 to 9 refuse a request; its type has no handler
+    NoHandler = 5,   // reasons 5 to 10 refuse a request; its type has no handler
     AnswerLost = 6,  // the request was executed, and its answer is lost
     GivenUp = 7,     // the half-received request was given up; the client may begin it anew under the next number
     Ahead = 8,       // the number is too far ahead; the client confirms it by a Ping
     TooLong = 9,     // the request is longer than the server takes
+    NotExecuted = 10,
 };
 
 struct RawControl {
@@ -75,7 +76,7 @@ struct Control {
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
                raw.type <= static_cast<std::uint8_t>(ControlType::RequestRefused) &&
-               raw.reason <= static_cast<std::uint8_t>(RefuseReason::TooLong) &&
+               raw.reason <= static_cast<std::uint8_t>(RefuseReason::NotExecuted) &&
                raw.reason != static_cast<std::uint8_t>(RefuseReason::PathTooNarrow);
     }
     // `raw` must be known().

@@ -14,6 +14,7 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"erpc_calls_restarted", "large requests begun again: their server had given them up"}, calls_restarted)
         .add({"erpc_requests_refused", "requests of peers that were refused, or asked to be confirmed"},
              requests_refused)
+        .add({"erpc_requests_declined", "requests not executed: their handlers take no such ones"}, requests_declined)
         .add({"erpc_peers_lost", "sessions that ended since their peer fell silent or was restarted"}, peers_lost)
         .add({"erpc_controls_sent", "packets sent that carry no message: pings, credits, ends"}, controls_sent)
         .add({"erpc_congestion_notified",

@@ -39,6 +39,7 @@ struct Statistics {
     telemetry::Counter calls_failed;
     telemetry::Counter calls_restarted;  // large requests that their server had given up
     telemetry::Counter requests_refused;
+    telemetry::Counter requests_declined;  // not executed: their handlers take no such ones
     telemetry::Counter peers_lost;
     telemetry::Counter controls_sent;
     telemetry::Counter congestion_notified;  // how often ECN marks or BECN cut a flow of ours

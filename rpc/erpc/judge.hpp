@@ -11,7 +11,7 @@ namespace cairn::erpc {
 enum class RequestVerdict : std::uint8_t {
     Execute,    // the next request of the slot
     Resend,     // a copy of the current request, which is answered
-    Forgotten,  // a copy of the current request, whose answer was given up
+    Forgotten,  // a copy of the current request, whose answer was given up, or which was declined
     Busy,       // a copy of the current request or the next one, while the handler is at work
     Stale,      // a request older than the current one
     Future,     // a request more than kMaxRequestJump ahead; the client must confirm its number
@@ -47,6 +47,7 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
             case ServerSlotState::Answered:
                 return RequestVerdict::Resend;
             case ServerSlotState::Forgotten:
+            case ServerSlotState::Declined:
                 return RequestVerdict::Forgotten;
         }
     }

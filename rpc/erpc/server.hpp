@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "rpc/common/request_types.hpp"
 #include "rpc/erpc/arrival.hpp"
@@ -44,6 +45,9 @@ public:
 
     void keep(const RequestHandle& request) noexcept override;
     bool drop(const RequestHandle& request) noexcept override;
+    bool decline(const RequestHandle& request) noexcept override;
+    // Returns how many requests handlers declined while they ran, since the last time.
+    [[nodiscard]] std::uint64_t take_declined() noexcept { return std::exchange(declined_, 0); }
 
     // Releases the session's memory. A handler of this session may be running.
     void end_session(Session& session) noexcept;
@@ -58,6 +62,11 @@ private:
                      Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
+    // Why the slot's last request gets no answer.
+    // mutants: erpc-server-why-unanswered
+    [[nodiscard]] static RefuseReason why_unanswered(const ServerSlot& slot) noexcept {
+        return slot.state == ServerSlotState::Declined ? RefuseReason::NotExecuted : RefuseReason::AnswerLost;
+    }
     // True if `handle` names the request whose handler runs, and the request has no answer yet.
     [[nodiscard]] bool is_running(const RequestHandle& handle) const noexcept {
         return reply_slot_ != nullptr && reply_session_->self == handle.session &&
@@ -90,6 +99,7 @@ private:
     port::PacketRef* reply_buffer_ = nullptr;  // packet of the request whose handler runs
     ServerSlot* reply_slot_ = nullptr;         // nullptr: no handler runs, or it has answered
     Session* reply_session_ = nullptr;
+    std::uint64_t declined_ = 0;  // by handlers that ran; they are not handled
     ServerJobs jobs_;
     ServerTransfers transfers_;
 };

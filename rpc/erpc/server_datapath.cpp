@@ -62,7 +62,7 @@ void Server::on_request(const Arrival& arrival) noexcept {
             send_answer(session, slot, {0, true}, &arrival.packet(), arrival.now);
             return;
         case RequestVerdict::Forgotten:
-            writer_.refuse(session, slot.request_number, RefuseReason::AnswerLost, arrival.now);
+            writer_.refuse(session, slot.request_number, why_unanswered(slot), arrival.now);
             return;
         case RequestVerdict::Busy:
             statistics_.count(Drop::DuplicateBusy);
@@ -115,8 +115,8 @@ void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
         jobs_.submit(arrival.session, slot, *job);
         return;
     }
-    ++statistics_.requests_handled;
     run_handler(arrival.session, slot, &arrival.packet(), arrival.payload(), arrival.now);
+    statistics_.requests_handled += 1 - take_declined();
 }
 
 void Server::keep(const RequestHandle& request) noexcept {
@@ -273,6 +273,23 @@ bool Server::refuse(const RequestHandle& handle, Instant now) noexcept {
     }
     slot->response.bytes = kNoRoom;
     send_first_time(sessions_[handle.session], *slot, nullptr, now);
+    return true;
+}
+
+// mutants: erpc-server-decline
+bool Server::decline(const RequestHandle& request) noexcept {
+    ServerSlot* const slot = executing_slot(request);
+    if (slot == nullptr) {
+        return false;
+    }
+    if (slot == reply_slot_) {
+        reply_slot_ = nullptr;
+        ++declined_;
+    }
+    ++statistics_.requests_declined;
+    messages_.forget_answer(*slot);
+    slot->state = ServerSlotState::Declined;
+    writer_.refuse(sessions_[request.session], request.request_number, why_unanswered(*slot), pauses_.last_scan());
     return true;
 }
 

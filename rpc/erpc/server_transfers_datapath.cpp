@@ -99,8 +99,8 @@ bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRe
             return false;
         }
         rpc::MsgBuffer request = server_.messages_.take_request(slot);
-        ++server_.statistics_.requests_handled;
         server_.run_handler(session, slot, packet, request.span(), now);
+        server_.statistics_.requests_handled += 1 - server_.take_declined();
         server_.pool_.release(request);
         return true;
     }
@@ -156,8 +156,8 @@ void ServerTransfers::repeat_answer(const Arrival& arrival, ServerSlot& slot) no
         ++server_.statistics_.responses_resent;
         slot.resent = true;
         server_.send_answer(arrival.session, slot, {0, true}, &arrival.packet(), arrival.now);
-    } else if (slot.state == ServerSlotState::Forgotten) {
-        server_.writer_.refuse(arrival.session, slot.request_number, RefuseReason::AnswerLost, arrival.now);
+    } else if (is_unanswered(slot)) {
+        server_.writer_.refuse(arrival.session, slot.request_number, Server::why_unanswered(slot), arrival.now);
     } else {
         server_.statistics_.count(Drop::DuplicateBusy);
     }
@@ -175,8 +175,8 @@ void ServerTransfers::on_rfr(const Arrival& arrival) noexcept {
     const bool current = slot.request_number == arrival.header.request_number;
     if (!current || slot.state != ServerSlotState::Answered) {
         statistics.count(Drop::StaleRequest);
-        if (current && slot.state == ServerSlotState::Forgotten) {
-            server_.writer_.refuse(session, slot.request_number, RefuseReason::AnswerLost, arrival.now);
+        if (current && is_unanswered(slot)) {
+            server_.writer_.refuse(session, slot.request_number, Server::why_unanswered(slot), arrival.now);
         }
         return;
     }

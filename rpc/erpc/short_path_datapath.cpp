@@ -49,7 +49,11 @@ template <SessionState kState>
         ++packet;
     }
     const auto taken = static_cast<std::size_t>(packet - burst.data());
-    (kState == SessionState::Serving ? statistics_.requests_handled : statistics_.responses_received) += taken;
+    if constexpr (kState == SessionState::Serving) {
+        statistics_.requests_handled += taken - server_.take_declined();
+    } else {
+        statistics_.responses_received += taken;
+    }
     return taken;
 }
 

@@ -57,6 +57,7 @@ enum class ServerSlotState : std::uint8_t {
     Executing,
     Answered,
     Forgotten,  // the request was executed, and its answer was given up
+    Declined,   // its handler has not executed it
 };
 
 // The last request accepted in a slot, and its answer. The answer is kept until the slot's next request comes or
@@ -76,6 +77,11 @@ struct ServerSlot {
     ServerTransfer* transfer = nullptr;
 };
 static_assert(sizeof(ServerSlot) == 64, "a cache line");
+
+// True if the slot's last request has no answer any more, and never gets one.
+[[nodiscard]] inline bool is_unanswered(const ServerSlot& slot) noexcept {
+    return slot.state == ServerSlotState::Forgotten || slot.state == ServerSlotState::Declined;
+}
 
 using ServerSlots = std::array<ServerSlot, kSlotsPerSession>;
 

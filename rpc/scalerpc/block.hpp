@@ -78,12 +78,13 @@ struct News {
     enum class Kind : std::uint8_t { None, Welcome, Grant, Notice };
     Kind kind = Kind::None;
     std::uint32_t epoch = 0;
-    std::uint32_t accepted = 0;  // the first request that the server has not taken
+    // The first request that the server has not taken. Of a grant: that it has not READ; the client writes from there on.
+    std::uint32_t accepted = 0;
     Grant grant{};
 };
 
 // How a request ended at its server.
-enum class Outcome : std::uint8_t { Answered, NoHandler, Refused, Expired, TooLong, Count };
+enum class Outcome : std::uint8_t { Answered, NoHandler, Refused, Expired, TooLong, Declined, Count };
 
 struct Request {
     std::uint32_t sequence = 0;

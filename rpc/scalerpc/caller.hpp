@@ -145,8 +145,8 @@ private:
     std::uint64_t busy_ = 0;
     CallerState state_ = CallerState::Idle;
     std::uint32_t next_ = 0;          // the sequence of the next call
-    std::uint32_t accepted_ = 0;      // the server has taken the calls before it, as far as it said
-    std::uint32_t written_ = 0;       // in Process: the calls before it were taken, or written
+    std::uint32_t accepted_ = 0;      // the server has taken the calls before it, as far as notices said
+    std::uint32_t written_ = 0;       // in Process: the calls before it were READ, or written
     std::uint32_t epoch_ = 0;         // of the grant
     std::uint32_t acknowledged_ = 0;  // the last slice that was left
     std::uint32_t control_seen_ = 0;

@@ -93,17 +93,18 @@ bool Caller::on_grant(const News& news) noexcept {
     state_ = changed(state_, CallerState::Process, CallerCause::Grant);
     epoch_ = news.epoch;
     grant_ = news.grant;
-    accepted_ = written_ = news.accepted;
+    written_ = news.accepted;
     return true;
 }
 
-// The slice is over (I5). What the server has not taken waits for the next one.
+// The slice is over (I5). What the server has not taken waits for the next one, though it may have been READ. It lies in
+// its blocks.
 // mutants: scalerpc-caller-on-notice
 bool Caller::on_notice(const News& news) noexcept {
     if (is_old(news.epoch)) {
         return true;
     }
-    if (!is_in_order(accepted_, news.accepted, next_)) {
+    if (!is_in_order(accepted_, news.accepted, next_) || next_ - news.accepted > shape_.blocks) {
         return false;
     }
     state_ = changed(state_, CallerState::Idle, CallerCause::Notice);

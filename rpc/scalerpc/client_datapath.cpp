@@ -10,8 +10,8 @@ namespace cairn::scalerpc {
 namespace {
 
 constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
-    CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
-    CallStatus::ResponseTooLong};
+    CallStatus::Ok,          CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
+    CallStatus::ResponseTooLong, CallStatus::NotExecuted};
 
 }  // namespace
 

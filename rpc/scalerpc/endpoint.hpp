@@ -81,6 +81,8 @@ public:
         return server_.answer(handle, message);
     }
     bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.drop(handle); }
+    // The handler has not executed the request, and takes no such one: its call ends with NotExecuted.
+    bool decline(const RequestHandle& handle, Instant) noexcept { return server_.decline(handle); }
 
     // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
     void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }

@@ -116,7 +116,7 @@ Instant Endpoint::next_deadline() const noexcept {
     if (sessions_.any_listed()) {
         return Instant{};
     }
-    const Instant due = server_.jobs().wants_polling() ? next_poll_ : client_.calls().next_deadline();
+    const Instant due = server_.wants_polling() ? next_poll_ : client_.calls().next_deadline();
     const Instant slice = std::min(due, slices_.next_deadline());
     return sessions_.count() == 0 ? slice : std::min(slice, probes_.next_look());
 }

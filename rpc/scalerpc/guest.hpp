@@ -142,6 +142,13 @@ struct Guest {
         ++share.requests;
         share.bytes += asked.payload.size();
     }
+    // The request that was taken last waits in its block.
+    void put_back(Kept& request, const Request& waits) noexcept {
+        request.state = Taken::None;
+        --next;
+        --share.requests;
+        share.bytes -= waits.payload.size();
+    }
 
     // Looks from time to time. Returns true if the client takes its time to answer READs: it keeps its place meanwhile.
     // mutants: scalerpc-guest-is-stuck
@@ -170,6 +177,7 @@ struct Guest {
     std::optional<Control> control{};  // likewise
     std::unique_ptr<verbs::Mw> entry_window{};
     std::unique_ptr<verbs::Mw> window{};  // of its blocks in the pool
+    Instant waits_since = Instant::never();  // the next request in its block, for a thread
     Instant left{};                       // when it was told to leave, or its requests were begun to be READ
     Groups::Share share{};                // what it did in this slice
     Outbox outbox;

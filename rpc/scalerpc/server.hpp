@@ -24,8 +24,11 @@ public:
     Server(const EndpointConfig& config, Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
            Statistics& statistics);
 
-    // Takes the next request of a session's client from its block. Returns nothing unless the client broke a rule.
-    std::optional<Breach> on_request(Session& session, const Request& request, Instant now) noexcept;
+    // How the next request was taken. Waits: it is for a thread, and there is neither a job nor memory; it stays in its
+    // block, and those behind it wait too. Overdrawn: the client broke a rule.
+    enum class Taking : std::uint8_t { Taken, Waits, Overdrawn };
+    // Takes the next request of a session's client from its block.
+    Taking on_request(Session& session, const Request& request, Instant now) noexcept;
     // Forgets the requests and answers of a session that ends.
     void forget(Session& session) noexcept;
 
@@ -36,10 +39,18 @@ public:
     void keep(const RequestHandle& request) noexcept override;
     // As Endpoint::refuse().
     bool drop(const RequestHandle& request) noexcept override;
+    // As Endpoint::decline().
+    bool decline(const RequestHandle& request) noexcept;
 
     [[nodiscard]] Answers& answers() noexcept { return answers_; }
     [[nodiscard]] Legacy<Types::value_type>& legacy() noexcept { return legacy_; }
-    void keep_time(Instant now) noexcept { now_ = now; }
+    // A turn begins, in which requests that wait in their blocks are looked at again.
+    void keep_time(Instant now) noexcept {
+        now_ = now;
+        holds_back_ = false;
+    }
+    // True if requests wait for threads, or threads may have finished without a word.
+    [[nodiscard]] bool wants_polling() const noexcept { return holds_back_ || jobs_.wants_polling(); }
 
     // For the jobs.
     [[nodiscard]] std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& handle,
@@ -73,6 +84,8 @@ private:
     Answers answers_;
     std::size_t open_ = 0;  // requests that are kept
     Instant now_{};
+    bool holds_back_ = false;  // requests wait in their blocks
+    bool declined_ = false;    // the handler that runs has declined a request
     Jobs jobs_;  // answers through the above
 };
 

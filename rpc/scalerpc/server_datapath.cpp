@@ -18,44 +18,42 @@ Server::Server(const EndpointConfig& config, Endpoint& endpoint, const Types& ty
       pool_(pool),
       statistics_(statistics),
       answers_(config, sessions, pool, statistics),
-      jobs_(*this, pool, config.background) {}
+      jobs_(*this, pool, config.background, statistics.requests_handled) {}
 
 // A client whose last answer of this block was not sent cannot have had it: it does not read answers.
 // mutants: scalerpc-server-on-request
-std::optional<Breach> Server::on_request(Session& session, const Request& request, Instant now) noexcept {
+Server::Taking Server::on_request(Session& session, const Request& request, Instant now) noexcept {
     Guest& guest = *session.guest;
     Guest::Kept& kept = guest.kept[config_.shape.index_of(request.sequence)];
     if (kept.state != Guest::Taken::None) {
-        return Breach::Overdrawn;
+        return Taking::Overdrawn;
     }
     ++open_;
     guest.take(kept, request, now);
     session.heard = true;
+    const Instant told = std::exchange(kept.asked, Instant::never());
+    const Instant seen = std::min(std::exchange(guest.waits_since, Instant::never()), now);
+    const Instant asked = std::min(told, seen);
+    const Instant deadline = request.left_us != 0 ? asked + microseconds(request.left_us) : Instant::never();
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
     const auto& type = type_of(request.type);
-    const Instant asked = std::min(std::exchange(kept.asked, Instant::never()), now);
-    const Instant deadline = request.left_us != 0 ? asked + microseconds(request.left_us) : Instant::never();
     if (request.given_up || now >= deadline) [[unlikely]] {
         ++statistics_.requests_expired;
         end({&session, &kept}, Outcome::Expired, {});
-        return std::nullopt;
-    }
-    if (!type.registered()) {
+    } else if (!type.registered()) {
         ++statistics_.requests_without_handler;
         end({&session, &kept}, Outcome::NoHandler, {});
-        return std::nullopt;
-    }
-    ++statistics_.requests_handled;
-    if (type.background != nullptr) {
-        jobs_.add({handle, request.type, request.payload, deadline});
-    } else {
+    } else if (type.background == nullptr) {
         execute(type, {endpoint_, *this, handle, request.type, request.payload, now});
-        const Found unanswered = find(handle);
-        if (unanswered.kept != nullptr && unanswered.kept->state == Guest::Taken::Handled) [[unlikely]] {
-            (void)drop(handle);
-        }
+    } else if (!jobs_.add({handle, request.type, request.payload, deadline})) {
+        --open_;
+        guest.put_back(kept, request);
+        kept.asked = told;
+        guest.waits_since = seen;
+        holds_back_ = true;
+        return Taking::Waits;
     }
-    return std::nullopt;
+    return Taking::Taken;
 }
 
 void Server::keep(const RequestHandle& request) noexcept {
@@ -64,16 +62,23 @@ void Server::keep(const RequestHandle& request) noexcept {
     }
 }
 
+// A request that its handler has neither answered nor kept is refused.
 // mutants: scalerpc-server-execute
 void Server::execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept {
+    declined_ = false;
     if (config_.clock == nullptr || !legacy_.watches(request.type)) [[likely]] {
         type.function(type.context, request);
-        return;
+    } else {
+        const Instant began = config_.clock();
+        type.function(type.context, request);
+        if (config_.clock() - began > config_.groups.slice) {
+            legacy_.on_long(request.type);
+        }
     }
-    const Instant began = config_.clock();
-    type.function(type.context, request);
-    if (config_.clock() - began > config_.groups.slice) {
-        legacy_.on_long(request.type);
+    statistics_.requests_handled += declined_ ? 0 : 1;
+    const Found unanswered = find(request.handle);
+    if (unanswered.kept != nullptr && unanswered.kept->state == Guest::Taken::Handled) [[unlikely]] {
+        (void)drop(request.handle);
     }
 }
 
@@ -85,8 +90,8 @@ std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle
     copy = pool_.allocate(static_cast<std::uint32_t>(payload.size()));
     found.kept->answer = pool_.allocate(type_of(found.kept->type).response_bytes_max);
     if (!copy.valid() || !found.kept->answer.valid()) {
-        ++statistics_.answers_given_up;
-        end(found, Outcome::Refused, {});
+        pool_.release(copy);
+        pool_.release(found.kept->answer);
         return std::nullopt;
     }
     copy_bytes(copy.data, payload.data(), payload.size());
@@ -154,6 +159,18 @@ bool Server::drop(const RequestHandle& request) noexcept {
     }
     ++statistics_.requests_refused;
     end(found, Outcome::Refused, {});
+    return true;
+}
+
+// mutants: scalerpc-server-decline
+bool Server::decline(const RequestHandle& request) noexcept {
+    const Found found = find(request);
+    if (found.kept == nullptr) {
+        return false;
+    }
+    declined_ = true;
+    ++statistics_.requests_declined;
+    end(found, Outcome::Declined, {});
     return true;
 }
 

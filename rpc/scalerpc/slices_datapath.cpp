@@ -122,16 +122,27 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
             broken.emplace_back(&session, Breach::BadBlock);
             break;
         }
-        any = true;
-        slice_.on_request(now);
-        ++slice_.requests;
-        if (const auto breach = server_.on_request(session, request, now)) {
-            broken.emplace_back(&session, *breach);
+        const Server::Taking taking = server_.on_request(session, request, now);
+        if (taking != Server::Taking::Taken) {
+            put_off(session, taking, broken);
             break;
         }
         clear_message(block, request.payload.size());
+        any = true;
+        slice_.on_request(now);
+        ++slice_.requests;
     }
     return any;
+}
+
+// A request that waits is looked at again. If the slice ends before it was taken, its client stages it again.
+// mutants: scalerpc-slices-put-off
+void Slices::put_off(Session& session, Server::Taking why, Broken& broken) {
+    if (why == Server::Taking::Overdrawn) {
+        broken.emplace_back(&session, Breach::Overdrawn);
+    } else {
+        sessions_.note_written(session);
+    }
 }
 
 // A client that has left gives its place back, and its key ends first. The end of the key does not wait in the
@@ -177,8 +188,37 @@ void Slices::leave(Session& session) noexcept {
     sessions_.note_written(session);  // it may have asked before
 }
 
-// The client's slice begins: it gets the key of its blocks, and what was read is taken. A request is no longer than
-// what was read of it: what lies in front of that is nobody's.
+// A request is no longer than what was read of it: what lies in front of that is nobody's. If one waits, all behind it
+// wait as if their client had written them.
+// mutants: scalerpc-slices-take-fetched
+void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    const std::uint32_t end = guest.next + guest.fetched.count;
+    bool waits = false;
+    for (std::uint32_t sequence = guest.next; sequence != end && session.is_open(); ++sequence) {
+        Request request;
+        const std::span<std::uint8_t> block = pools_->block(guest, sequence);
+        if (read_request(block, kStaged, sequence, request) != Look::There ||
+            request.payload.size() + sizeof(RawTrailer) > guest.fetched.longest) {
+            broken.emplace_back(&session, Breach::BadFetch);
+            return;
+        }
+        if (!waits) {
+            const Server::Taking taking = server_.on_request(session, request, now);
+            waits = taking != Server::Taking::Taken;
+            if (waits) {
+                put_off(session, taking, broken);
+            } else {
+                clear_message(block, request.payload.size());
+            }
+        }
+        if (waits) {
+            change_epoch(block, guest.epoch);
+        }
+    }
+}
+
+// The client's slice begins: it gets the key of its blocks, and what was read is taken.
 // mutants: scalerpc-slices-start
 void Slices::start(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -200,24 +240,12 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     become(session, GuestState::Serving);
     guest.epoch = slice_.epoch;
     guest.told = false;
+    guest.waits_since = Instant::never();
     guest.grant.kind = News::Kind::Grant;
     guest.grant.epoch = slice_.epoch;
     guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from there on
     guest.grant.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
-    for (std::uint32_t i = 0; i < guest.fetched.count && session.is_open(); ++i) {
-        Request request;
-        const std::span<std::uint8_t> block = pools_->block(guest, guest.next);
-        if (read_request(block, kStaged, guest.next, request) != Look::There ||
-            request.payload.size() + sizeof(RawTrailer) > guest.fetched.longest) {
-            broken.emplace_back(&session, Breach::BadFetch);
-            return;
-        }
-        if (const auto breach = server_.on_request(session, request, now)) {
-            broken.emplace_back(&session, *breach);
-            return;
-        }
-        clear_message(block, request.payload.size());
-    }
+    take_fetched(session, now, broken);
     if (guest.fetched.count == 0) {
         slice_.last_request = now;
         guest.told = true;

@@ -9,6 +9,7 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"scalerpc_responses_received", "answers that came"}, responses_received)
         .add({"scalerpc_requests_handled", "requests whose handlers ran"}, requests_handled)
         .add({"scalerpc_requests_refused", "requests that were refused"}, requests_refused)
+        .add({"scalerpc_requests_declined", "requests not executed: their handlers take no such ones"}, requests_declined)
         .add({"scalerpc_requests_without_handler", "requests of a type without a handler"}, requests_without_handler)
         .add({"scalerpc_requests_expired", "requests not executed: their callers had given them up"}, requests_expired)
         .add({"scalerpc_calls_failed", "calls that ended without an answer"}, calls_failed)

@@ -34,6 +34,7 @@ struct Statistics : ServersStatistics {
     telemetry::Counter responses_received;
     telemetry::Counter requests_handled;
     telemetry::Counter requests_refused;
+    telemetry::Counter requests_declined;  // not executed: their handlers take no such ones
     telemetry::Counter requests_without_handler;
     telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;

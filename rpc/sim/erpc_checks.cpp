@@ -96,6 +96,7 @@ void ErpcScenario::check_result(ErpcNode& node, const CallRecord& call, const er
         case erpc::CallStatus::Disconnected:
         case erpc::CallStatus::PeerLost:
             break;
+        case erpc::CallStatus::NotExecuted:
         case erpc::CallStatus::TableFull:
         case erpc::CallStatus::RequestTooLong:
         case erpc::CallStatus::BadResponse:

@@ -153,8 +153,8 @@ void LinkedOracle::check_result(LinkedNode& client, const LinkedCall& call, cons
         case rpc::CallStatus::AnswerLost:
             counters_.answers_refused += call.refused ? 1 : 0;
             counters_.answers_given_up += call.refused ? 0 : 1;
-            check((call.executions == 1 && call.refused) || system_.may_give_up(), "only a refused answer is lost",
-                  &client);
+            check(call.executions == 1, "a call whose answer is lost was executed once", &client);
+            check(call.refused || system_.may_give_up(), "only a refused answer is lost", &client);
             break;
         case rpc::CallStatus::NoHandler:
             check(call.handling == Handling::Nobody, "every type but one has its handler", &client);
@@ -165,6 +165,7 @@ void LinkedOracle::check_result(LinkedNode& client, const LinkedCall& call, cons
         case rpc::CallStatus::PeerLost:
             ++counters_.calls_lost;
             break;
+        case rpc::CallStatus::NotExecuted:
         case rpc::CallStatus::TableFull:
         case rpc::CallStatus::BadResponse:
             check(false, "a call that was posted ends otherwise", &client);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rpc/common/method.hpp"
+#include "tests/support/take_all.hpp"
 
 namespace cairn::rpc::test {
 
@@ -62,21 +63,10 @@ struct Picture {
     int asked = 0;
 };
 
-// Takes all memory of a pool.
-inline std::vector<MsgBuffer> take_all(MsgPool& pool) {
-    std::vector<MsgBuffer> all;
-    for (std::uint32_t bytes = 1U << 23U; bytes != 0; bytes /= 2) {
-        for (MsgBuffer got = pool.allocate(bytes); got.valid(); got = pool.allocate(bytes)) {
-            all.push_back(got);
-        }
-    }
-    return all;
-}
-
 // The pair of hosts has: `using Endpoint`, `Endpoint& client()`, `Endpoint& server()`, `SessionId connect()` (which
 // returns with the session open), `void run(Duration)` in virtual time, and `Instant now`; of a second client
-// `Endpoint& other()` and `SessionId connect_other()`; `WirePort& server_port()` and `MsgPool& server_pool()`; and `void end_client()`, after which
-// nothing runs any more.
+// `Endpoint& other()` and `SessionId connect_other()`; `WirePort& server_port()` and `MsgPool& server_pool()`; and
+// `void end_client()`, after which nothing runs any more.
 template <class Pair>
 class RpcPromises : public testing::Test {
 protected:

@@ -84,8 +84,68 @@ TYPED_TEST_P(RpcKeptRequests, AKeptRequestMayOutliveItsSession) {
     EXPECT_EQ(this->results.size(), 1U);
 }
 
+// At once or later, and whether there was room before.
+TYPED_TEST_P(RpcKeptRequests, AnAnswerThatFindsNoRoomIsLost) {
+    const SessionId session = this->pair.connect();
+    this->server().set_handler(
+        kUnknown,
+        [](void*, const Request<typename TypeParam::Endpoint>& request) {
+            EXPECT_EQ(request.endpoint.reserve(request.handle, 10).size(), 10U);
+            for (std::uint8_t& each : request.endpoint.reserve(request.handle, kMaxMessageBytes + 1)) {
+                each = 1;
+            }
+            EXPECT_TRUE(request.endpoint.respond(request.handle, request.now));
+        },
+        nullptr);
+    this->post(session, 1, kUnknown);
+    this->post(session, 2, kKeep);
+    this->post(session, 3, kKeep);
+    this->pair.run(milliseconds(1));
+    ASSERT_EQ(this->kept.size(), 2U);
+    std::vector<MsgBuffer> all = take_all(this->pair.server_pool());
+    for (const KeptRequest& each : this->kept) {
+        EXPECT_TRUE(this->server().reserve(each, 3000).empty());
+    }
+    EXPECT_TRUE(this->server().respond(this->kept[0], this->pair.now));
+    for (MsgBuffer& each : all) {
+        this->pair.server_pool().release(each);
+    }
+    EXPECT_EQ(this->server().reserve(this->kept[1], 3000).size(), 3000U);
+    EXPECT_TRUE(this->server().respond(this->kept[1], this->pair.now));
+    this->pair.run(milliseconds(20));
+    EXPECT_EQ(this->results.at(1), CallStatus::AnswerLost);
+    EXPECT_EQ(this->results.at(2), CallStatus::AnswerLost);
+    EXPECT_EQ(this->results.at(3), CallStatus::Ok) << "there was room in the end";
+}
+
+TYPED_TEST_P(RpcKeptRequests, AHandlerDeclinesWhatItDoesNotExecute) {
+    const SessionId session = this->pair.connect();
+    using Server = typename TypeParam::Endpoint;
+    this->server().set_handler(
+        kUnknown, [](void*, const Request<Server>& request) { EXPECT_TRUE(request.decline()); }, nullptr);
+    for (std::uint64_t tag = 1; tag <= 40; ++tag) {
+        this->post(session, tag, kUnknown, tag == 40 ? 3000 : 40);
+        this->pair.run(milliseconds(1));
+        EXPECT_EQ(this->results.at(tag), CallStatus::NotExecuted) << tag;
+    }
+    EXPECT_EQ(this->server().statistics().requests_handled, 0U);
+    EXPECT_EQ(this->server().statistics().requests_declined, 40U);
+}
+
+TYPED_TEST_P(RpcKeptRequests, ARequestThatIsKeptCanBeDeclined) {
+    const SessionId session = this->pair.connect();
+    this->post(session, 1, kKeep);
+    this->pair.run(milliseconds(1));
+    ASSERT_EQ(this->kept.size(), 1U);
+    EXPECT_TRUE(this->kept[0].decline());
+    EXPECT_FALSE(this->kept[0].decline());
+    this->pair.run(milliseconds(20));
+    EXPECT_EQ(this->results.at(1), CallStatus::NotExecuted);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(RpcKeptRequests, AHandlerThatForgetsItsRequestEndsTheCall,
                             AKeptRequestThatIsDroppedEndsItsCall, ACoroutineThatEndsWithoutAnAnswerEndsTheCall,
-                            AKeptRequestMayOutliveItsSession);
+                            AKeptRequestMayOutliveItsSession, AnAnswerThatFindsNoRoomIsLost,
+                            AHandlerDeclinesWhatItDoesNotExecute, ARequestThatIsKeptCanBeDeclined);
 
 }  // namespace cairn::rpc::test

@@ -67,40 +67,6 @@ TYPED_TEST_P(RpcPromises, AHandleIsAnsweredLaterAndOnce) {
     EXPECT_EQ(this->responses.at(1).size(), 3U);
 }
 
-// At once or later, and whether there was room before.
-TYPED_TEST_P(RpcPromises, AnAnswerThatFindsNoRoomIsLost) {
-    const SessionId session = this->pair.connect();
-    this->server().set_handler(
-        kUnknown,
-        [](void*, const Request<typename TypeParam::Endpoint>& request) {
-            EXPECT_EQ(request.endpoint.reserve(request.handle, 10).size(), 10U);
-            for (std::uint8_t& each : request.endpoint.reserve(request.handle, kMaxMessageBytes + 1)) {
-                each = 1;
-            }
-            EXPECT_TRUE(request.endpoint.respond(request.handle, request.now));
-        },
-        nullptr);
-    this->post(session, 1, kUnknown);
-    this->post(session, 2, kKeep);
-    this->post(session, 3, kKeep);
-    this->pair.run(milliseconds(1));
-    ASSERT_EQ(this->kept.size(), 2U);
-    std::vector<MsgBuffer> all = take_all(this->pair.server_pool());
-    for (const KeptRequest& each : this->kept) {
-        EXPECT_TRUE(this->server().reserve(each, 3000).empty());
-    }
-    EXPECT_TRUE(this->server().respond(this->kept[0], this->pair.now));
-    for (MsgBuffer& each : all) {
-        this->pair.server_pool().release(each);
-    }
-    EXPECT_EQ(this->server().reserve(this->kept[1], 3000).size(), 3000U);
-    EXPECT_TRUE(this->server().respond(this->kept[1], this->pair.now));
-    this->pair.run(milliseconds(20));
-    EXPECT_EQ(this->results.at(1), CallStatus::AnswerLost);
-    EXPECT_EQ(this->results.at(2), CallStatus::AnswerLost);
-    EXPECT_EQ(this->results.at(3), CallStatus::Ok) << "there was room in the end";
-}
-
 TYPED_TEST_P(RpcPromises, WhatNobodyAnswersSaysSo) {
     const SessionId session = this->pair.connect();
     this->post(session, 1, kUnknown);
@@ -202,7 +168,7 @@ TYPED_TEST_P(RpcPromises, AValueOfAnotherSizeIsNoValueOfTheMethod) {
     EXPECT_FALSE(Codec<Color>::get(std::array<std::uint8_t, sizeof(Color) - 1>{}).has_value());
     this->post(session, 1, kColorOf.type, sizeof(Pixel) - 1);
     this->pair.run(milliseconds(1));
-    EXPECT_EQ(this->results.at(1), CallStatus::AnswerLost);
+    EXPECT_EQ(this->results.at(1), CallStatus::NotExecuted);
     EXPECT_EQ(this->picture.asked, 0);
     CallResult longer;
     const std::array<std::uint8_t, sizeof(Color) + 1> bytes{};
@@ -224,7 +190,7 @@ TYPED_TEST_P(RpcPromises, AFullTableIsAValue) {
 
 REGISTER_TYPED_TEST_SUITE_P(RpcPromises, EachCallCompletesOnceWithItsOwnResponse,
                             ACallEndsAtItsDeadlineAndItsAnswerComesToNobody, ACancelledCallEndsAtOnceAndOnlyOnce,
-                            AHandleIsAnsweredLaterAndOnce, AnAnswerThatFindsNoRoomIsLost, WhatNobodyAnswersSaysSo,
+                            AHandleIsAnsweredLaterAndOnce, WhatNobodyAnswersSaysSo,
                             ATypeWhoseAnswersNoMessageCarriesIsNotRegistered, ACallOverASessionThatEndsFails,
                             AResponseLiesInTheCallersBufferIfItFits, LatenciesAreKeptByTypeFromWhenOnTheyAreAskedFor,
                             AMethodCarriesValues, AMethodCarriesWhatHasACodec, AValueOfAnotherSizeIsNoValueOfTheMethod,

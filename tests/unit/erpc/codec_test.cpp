@@ -77,6 +77,7 @@ struct Endpoint {
 struct Answerer final : RequestKeeper {
     void keep(const RequestHandle&) noexcept override {}
     bool drop(const RequestHandle&) noexcept override { return true; }
+    bool decline(const RequestHandle&) noexcept override { return true; }
 };
 
 TEST(Codec, AnAnswerWithoutRoomIsNotGiven) {

@@ -14,9 +14,9 @@ constexpr std::uint64_t kCurrent = 4000;
 constexpr std::uint32_t kPacketBytes = 1008;
 constexpr std::uint32_t kMost = 100'000;
 constexpr std::uint32_t kFivePackets = 4 * kPacketBytes + 8;
-constexpr std::array<ServerSlotState, 6> kStates{ServerSlotState::Idle,     ServerSlotState::Receiving,
-                                                 ServerSlotState::GivenUp,  ServerSlotState::Executing,
-                                                 ServerSlotState::Answered, ServerSlotState::Forgotten};
+constexpr std::array<ServerSlotState, 7> kStates{
+    ServerSlotState::Idle,     ServerSlotState::Receiving, ServerSlotState::GivenUp, ServerSlotState::Executing,
+    ServerSlotState::Answered, ServerSlotState::Forgotten, ServerSlotState::Declined};
 
 Header small(std::uint64_t request_number, std::uint32_t message_bytes = 40, std::uint16_t packet_number = 0) {
     Header header;
@@ -30,18 +30,23 @@ TEST(JudgeRequest, EveryStateAndEveryNumberHasItsVerdict) {
     using V = RequestVerdict;
     struct Row {
         std::uint64_t number;
-        std::array<RequestVerdict, 6> verdicts;  // by state
+        std::array<RequestVerdict, 7> verdicts;  // by state
     };
     for (const Row& row :
-         {Row{0, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
-          Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
-          Row{kCurrent, {V::Stale, V::WrongSize, V::WrongSize, V::Busy, V::Resend, V::Forgotten}},
-          Row{kCurrent + kSlotsPerSession, {V::Execute, V::Execute, V::Execute, V::Busy, V::Execute, V::Execute}},
-          Row{kCurrent + kMaxRequestJump, {V::Execute, V::Execute, V::Execute, V::Busy, V::Execute, V::Execute}},
-          Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}},
-          Row{kCurrent + kRequestNumberMask / 2, {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}},
-          Row{kCurrent + kRequestNumberMask / 2 + 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
-          Row{kRequestNumberMask, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}}}) {
+         {Row{0, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent, {V::Stale, V::WrongSize, V::WrongSize, V::Busy, V::Resend, V::Forgotten, V::Forgotten}},
+          Row{kCurrent + kSlotsPerSession,
+              {V::Execute, V::Execute, V::Execute, V::Busy, V::Execute, V::Execute, V::Execute}},
+          Row{kCurrent + kMaxRequestJump,
+              {V::Execute, V::Execute, V::Execute, V::Busy, V::Execute, V::Execute, V::Execute}},
+          Row{kCurrent + kMaxRequestJump + 1,
+              {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}},
+          Row{kCurrent + kRequestNumberMask / 2,
+              {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}},
+          Row{kCurrent + kRequestNumberMask / 2 + 1,
+              {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kRequestNumberMask, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}}}) {
         for (std::size_t i = 0; i < kStates.size(); ++i) {
             EXPECT_EQ(judge_request(kStates[i], kCurrent, small(row.number), 40), row.verdicts[i])
                 << row.number << " in state " << i;

@@ -16,6 +16,7 @@ struct Keeper final : RequestKeeper {
         dropped.push_back(request.request_number);
         return true;
     }
+    bool decline(const RequestHandle&) noexcept override { return true; }
     std::vector<std::uint64_t>& dropped;
 };
 

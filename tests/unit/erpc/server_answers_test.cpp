@@ -123,6 +123,26 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     expect_each_executed_at_most_once();
 }
 
+// The server says so each time: what it said at first may be lost.
+TEST_F(ServerMemory, ARequestThatWasDeclinedIsNotExecutedHoweverOftenItComes) {
+    server.endpoint->set_handler(
+        kEcho, [](void*, const Request& request) { EXPECT_TRUE(request.decline()); }, nullptr);
+    const SessionId session = connect();
+    run(milliseconds(5));
+    post(session, 1, Instant::never(), 8);
+    post(session, 2, Instant::never(), 3000);
+    client.turn(now);
+    server.port.fate = [](std::uint64_t) { return 0; };
+    server.turn(now);
+    server.port.fate = [](std::uint64_t) { return 1; };
+    EXPECT_TRUE(results.empty());
+    run(milliseconds(300));
+    EXPECT_EQ(results.at(1), CallStatus::NotExecuted);
+    EXPECT_EQ(results.at(2), CallStatus::NotExecuted);
+    EXPECT_EQ(server.endpoint->statistics().requests_declined, 2U);
+    EXPECT_EQ(server.endpoint->statistics().requests_handled, 0U);
+}
+
 TEST_F(ServerMemory, AnAnswerThatIsAskedForAgainAndAgainGivesWayToOthers) {
     server.restart(22, kAnswerTakes);
     server.endpoint->set_handler(kEcho, &TwoHosts::echo, this);

@@ -1,0 +1,16 @@
+// What became of the requests that came to an endpoint.
+#pragma once
+
+#include "lib/telemetry/counters.hpp"
+
+namespace cairn::rpc {
+
+struct RequestCounters {
+    telemetry::Counter requests_handled;
+    telemetry::Counter requests_refused;
+    telemetry::Counter requests_declined;  // not executed: their handlers take no such ones
+    telemetry::Counter requests_without_handler;
+    telemetry::Counter requests_expired;  // not executed: their callers had given them up
+};
+
+}  // namespace cairn::rpc
