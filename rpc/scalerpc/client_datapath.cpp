@@ -9,9 +9,12 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
-    CallStatus::Ok,          CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
-    CallStatus::ResponseTooLong, CallStatus::NotExecuted};
+constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{CallStatus::Ok,
+                                                                                     CallStatus::NoHandler,
+                                                                                     CallStatus::AnswerLost,
+                                                                                     CallStatus::DeadlinePassed,
+                                                                                     CallStatus::ResponseTooLong,
+                                                                                     CallStatus::NotExecuted};
 
 }  // namespace
 

@@ -40,9 +40,9 @@ public:
     void set_session_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_callback(callback, context);
     }
-    // Sets the handler that executes a type's requests on the endpoint's BackgroundPool once one of them has taken
-    // longer than a slice. The type has another handler by set_handler(). The endpoint must have a pool.
-    // Errors: as of set_background_handler().
+    // Sets the handler that executes a type's requests on the endpoint's BackgroundPool while half of the last eight
+    // took longer than a slice: for a second, or longer if they still do. The type has another handler by
+    // set_handler(). The endpoint must have a pool. Errors: as of set_background_handler().
     Status set_legacy_handler(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
                               std::uint32_t response_bytes_max) {
         const Status fits = answer_limit().judge(type, response_bytes_max);
@@ -81,8 +81,6 @@ public:
         return server_.answer(handle, message);
     }
     bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.drop(handle); }
-    // The handler has not executed the request, and takes no such one: its call ends with NotExecuted.
-    bool decline(const RequestHandle& handle, Instant) noexcept { return server_.decline(handle); }
 
     // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
     void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }

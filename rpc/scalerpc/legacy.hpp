@@ -1,10 +1,12 @@
-// Request types that take longer than a slice (ScaleRPC 3.5): from the second time on a thread executes them.
+// Request types that take longer than a slice (ScaleRPC 3.5): a thread executes them for as long as that is so.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <bitset>
 #include <cstdint>
 
+#include "lib/base/time.hpp"
 #include "rpc/common/request_types.hpp"
 
 namespace cairn::scalerpc {
@@ -13,24 +15,52 @@ namespace cairn::scalerpc {
 template <class Entry>
 class Legacy {
 public:
+    static constexpr int kEnough = 4;                    // of the last eight requests were long: threads have the type
+    static constexpr Duration kTrialAfter = seconds(1);  // its usual handler has it again
+
     void set(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
              std::uint32_t response_bytes_max) noexcept {
         entries_[type] = {nullptr, handler, context, response_bytes_max};
         given_[type] = handler != nullptr;
+        long_[type] = long_[type] && given_[type];
     }
-    // A request of the type took longer than a slice.
-    void on_long(std::uint8_t type) noexcept { long_[type] = given_[type]; }
-    // True if the type's handlers are to be watched: none has taken too long yet, and there is another one.
+    // The usual handler of a type that is watched has executed a request, for longer than a slice or not. Returns true
+    // if threads have the type from now on.
+    // mutants: scalerpc-legacy-on-executed
+    bool on_executed(std::uint8_t type, bool was_long, Instant now) noexcept {
+        std::uint8_t& last = last_[type];
+        last = static_cast<std::uint8_t>(last << 1U | (was_long ? 1U : 0U));
+        long_[type] = was_long && std::popcount(last) >= kEnough;
+        trial_[type] = now + kTrialAfter;
+        return long_[type];
+    }
+    // True if the type's handlers are to be watched: threads do not have it, and might.
     [[nodiscard]] bool watches(std::uint8_t type) const noexcept { return given_[type] && !long_[type]; }
-    // Returns the handler that executes the type: `usual`, unless it has taken too long.
-    [[nodiscard]] const Entry& of(std::uint8_t type, const Entry& usual) const noexcept {
-        return long_[type] ? entries_[type] : usual;
+    // Returns the handler that executes the type: `usual`, unless threads have the type. On trial a single long request
+    // is enough for them to have it again.
+    // mutants: scalerpc-legacy-of
+    [[nodiscard]] const Entry& of(std::uint8_t type, const Entry& usual, Instant now) noexcept {
+        if (!long_[type]) [[likely]] {
+            return usual;
+        }
+        if (now >= trial_[type]) {
+            long_[type] = false;
+            last_[type] = kOnTrial;
+            return usual;
+        }
+        return entries_[type];
     }
+    // Returns the handler on a thread. It may be none.
+    [[nodiscard]] const Entry& on_thread(std::uint8_t type) const noexcept { return entries_[type]; }
 
 private:
+    static constexpr std::uint8_t kOnTrial = 0x07;  // as if so many of the last ones were long
+
     std::array<Entry, rpc::kRequestTypes> entries_{};
     std::bitset<rpc::kRequestTypes> given_{};
     std::bitset<rpc::kRequestTypes> long_{};
+    std::array<std::uint8_t, rpc::kRequestTypes> last_{};  // requests, a bit each: it was long
+    std::array<Instant, rpc::kRequestTypes> trial_{};
 };
 
 }  // namespace cairn::scalerpc

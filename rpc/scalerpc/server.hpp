@@ -39,8 +39,7 @@ public:
     void keep(const RequestHandle& request) noexcept override;
     // As Endpoint::refuse().
     bool drop(const RequestHandle& request) noexcept override;
-    // As Endpoint::decline().
-    bool decline(const RequestHandle& request) noexcept;
+    bool decline(const RequestHandle& request) noexcept override;
 
     [[nodiscard]] Answers& answers() noexcept { return answers_; }
     [[nodiscard]] Legacy<Types::value_type>& legacy() noexcept { return legacy_; }
@@ -59,7 +58,7 @@ public:
     bool expire(const RequestHandle& handle) noexcept;
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle).kept != nullptr; }
     [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept {
-        return legacy_.of(type, types_[type]);
+        return types_[type].background != nullptr ? types_[type] : legacy_.on_thread(type);
     }
     [[nodiscard]] Jobs& jobs() noexcept { return jobs_; }
     [[nodiscard]] const Jobs& jobs() const noexcept { return jobs_; }
@@ -67,6 +66,7 @@ public:
 
 private:
     void execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept;
+    void note_executed(std::uint8_t type, bool was_long) noexcept;
     struct Found {
         Session* session = nullptr;
         Guest::Kept* kept = nullptr;
@@ -86,7 +86,7 @@ private:
     Instant now_{};
     bool holds_back_ = false;  // requests wait in their blocks
     bool declined_ = false;    // the handler that runs has declined a request
-    Jobs jobs_;  // answers through the above
+    Jobs jobs_;                // answers through the above
 };
 
 }  // namespace cairn::scalerpc

@@ -33,10 +33,9 @@ Server::Taking Server::on_request(Session& session, const Request& request, Inst
     session.heard = true;
     const Instant told = std::exchange(kept.asked, Instant::never());
     const Instant seen = std::min(std::exchange(guest.waits_since, Instant::never()), now);
-    const Instant asked = std::min(told, seen);
-    const Instant deadline = request.left_us != 0 ? asked + microseconds(request.left_us) : Instant::never();
+    const Instant deadline = rpc::deadline_of(request.left_us, std::min(told, seen));
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
-    const auto& type = type_of(request.type);
+    const auto& type = legacy_.of(request.type, types_[request.type], now);
     if (request.given_up || now >= deadline) [[unlikely]] {
         ++statistics_.requests_expired;
         end({&session, &kept}, Outcome::Expired, {});
@@ -52,6 +51,8 @@ Server::Taking Server::on_request(Session& session, const Request& request, Inst
         guest.waits_since = seen;
         holds_back_ = true;
         return Taking::Waits;
+    } else {
+        statistics_.legacy_requests += types_[request.type].background == nullptr ? 1 : 0;
     }
     return Taking::Taken;
 }
@@ -66,20 +67,24 @@ void Server::keep(const RequestHandle& request) noexcept {
 // mutants: scalerpc-server-execute
 void Server::execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept {
     declined_ = false;
-    if (config_.clock == nullptr || !legacy_.watches(request.type)) [[likely]] {
-        type.function(type.context, request);
-    } else {
-        const Instant began = config_.clock();
-        type.function(type.context, request);
-        if (config_.clock() - began > config_.groups.slice) {
-            legacy_.on_long(request.type);
-        }
-    }
+    const bool watched = legacy_.watches(request.type);
+    const bool timed = watched && config_.clock != nullptr;
+    const Instant began = timed ? config_.clock() : Instant{};
+    type.function(type.context, request);
+    const bool was_long = timed && config_.clock() - began > config_.groups.slice;
     statistics_.requests_handled += declined_ ? 0 : 1;
     const Found unanswered = find(request.handle);
-    if (unanswered.kept != nullptr && unanswered.kept->state == Guest::Taken::Handled) [[unlikely]] {
+    const bool later = unanswered.kept != nullptr && unanswered.kept->state == Guest::Taken::Later;
+    if (watched && (was_long || !later)) {
+        note_executed(request.type, was_long);
+    }
+    if (unanswered.kept != nullptr && !later) [[unlikely]] {
         (void)drop(request.handle);
     }
+}
+
+void Server::note_executed(std::uint8_t type, bool was_long) noexcept {
+    statistics_.legacy_types += legacy_.on_executed(type, was_long, now_) ? 1 : 0;
 }
 
 // mutants: scalerpc-server-lasting
@@ -119,7 +124,6 @@ Server::Found Server::find(const RequestHandle& handle) noexcept {
     return kept.is_open() && kept.sequence == sequence ? Found{session, &kept} : Found{};
 }
 
-// mutants: scalerpc-server-reserve
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     const Found found = find(handle);
     if (found.kept == nullptr) {
@@ -190,8 +194,8 @@ void Server::end(const Found& request, Outcome outcome, std::span<const std::uin
     answer.outcome = message.size() > config_.shape.message_max() ? Outcome::TooLong : outcome;
     answer.payload = answer.outcome == Outcome::Answered ? message : std::span<const std::uint8_t>{};
     answers_.put(*request.session, answer);
-    if (legacy_.watches(request.kept->type) && now_ - request.kept->taken > config_.groups.slice) [[unlikely]] {
-        legacy_.on_long(request.kept->type);
+    if (request.kept->state == Guest::Taken::Later && legacy_.watches(request.kept->type)) [[unlikely]] {
+        note_executed(request.kept->type, now_ - request.kept->taken > config_.groups.slice);
     }
     pool_.release(request.kept->answer);
     pool_.release(request.kept->request);

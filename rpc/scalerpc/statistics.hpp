@@ -3,6 +3,7 @@
 
 #include "lib/telemetry/counter_list.hpp"
 #include "rpc/linked/links.hpp"
+#include "rpc/linked/request_counters.hpp"
 
 namespace cairn::scalerpc {
 
@@ -27,21 +28,19 @@ struct ServersStatistics {
 };
 
 // Its worker's thread counts; any thread may read.
-struct Statistics : ServersStatistics {
+struct Statistics : ServersStatistics, rpc::RequestCounters {
     telemetry::CounterSet<Breach> breaches{};
     rpc::LinkCounters links{};
     telemetry::Counter requests_sent;
     telemetry::Counter responses_received;
-    telemetry::Counter requests_handled;
-    telemetry::Counter requests_refused;
-    telemetry::Counter requests_declined;  // not executed: their handlers take no such ones
-    telemetry::Counter requests_without_handler;
-    telemetry::Counter requests_expired;  // not executed: their callers had given them up
+    telemetry::Counter legacy_types;     // times at which threads got a type that takes longer than a slice
+    telemetry::Counter legacy_requests;  // of such types, for threads
     telemetry::Counter calls_failed;
     telemetry::Counter late_answers;      // of calls that were cancelled or overdue
     telemetry::Counter answers_put_off;   // until a buffer of long answers was free
     telemetry::Counter answers_given_up;  // for want of memory
     telemetry::Counter switches;
+    telemetry::Counter waited_ns;      // time by which switches were late, for requests that were being read
     telemetry::Counter notices_alone;  // that no answer carried
     telemetry::Counter keys_ended;     // of clients that did not leave their slice in time
     telemetry::Counter fetches;        // READs of waiting requests
