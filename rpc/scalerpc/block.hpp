@@ -72,13 +72,14 @@ struct Grant {
     Rkey rkey{};
 };
 
-// What a server tells a client. A grant and a notice name the slice by its epoch, which grows. The welcome comes once:
-// its grant is that of the client's entry.
+// What a server tells a client. A grant and a notice name the slice by its epoch: the number of the session's slices.
+// The welcome comes once: its grant is that of the client's entry.
 struct News {
     enum class Kind : std::uint8_t { None, Welcome, Grant, Notice };
     Kind kind = Kind::None;
     std::uint32_t epoch = 0;
-    // The first request that the server has not taken. Of a grant: that it has not READ; the client writes from there on.
+    // The first request that the server has not taken. Of a grant: that it has not READ; the client writes from there
+    // on.
     std::uint32_t accepted = 0;
     Grant grant{};
 };

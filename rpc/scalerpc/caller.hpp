@@ -11,6 +11,7 @@
 #include "lib/verbs/device.hpp"
 #include "rpc/common/call_table.hpp"
 #include "rpc/common/msg_buffer.hpp"
+#include "rpc/common/time_left.hpp"
 #include "rpc/scalerpc/entry.hpp"
 #include "rpc/scalerpc/statistics.hpp"
 
@@ -56,7 +57,7 @@ public:
         std::uint32_t call = rpc::kNone;  // kNone: the call has ended, and the answer is awaited
         std::uint32_t sequence = 0;
         std::uint32_t tail = 0;               // bytes of the request in its block
-        Instant deadline = Instant::never();  // of a call that has one
+        Instant deadline = Instant::never();  // of a call whose time the server counts
     };
 
     // `memory` has the staged blocks, the control word and the blocks for answers: memory_for() bytes, all zero.
@@ -82,6 +83,7 @@ public:
     // Stages a request. There is room (asserted). Returns its slot.
     Slot& stage(Request request, std::uint32_t call, Instant now) noexcept;
     // Frees the slot of a call that was answered. Its block is zero: it lies between others that are one WRITE.
+    // mutants: scalerpc-caller-free
     void free(Slot& slot) noexcept {
         clear_message(block_of(slot.sequence), slot.tail - sizeof(RawTrailer));
         busy_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
@@ -130,14 +132,10 @@ private:
     }
     [[nodiscard]] bool on_grant(const News& news) noexcept;
     [[nodiscard]] bool on_notice(const News& news) noexcept;
-    // Of the slice that was left last, or one shortly before it. All others are new: between two slices of a client
-    // that rarely asks there may be any number of them.
+    // Of the slice that was left last, or one before it. A session's slices have epochs one behind the other, however
+    // rarely it has one.
     // mutants: scalerpc-caller-is-old
-    [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept {
-        return acknowledged_ != kStaged && acknowledged_ - epoch < kRecent;
-    }
-
-    static constexpr std::uint32_t kRecent = 1U << 16U;  // slices
+    [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept { return acknowledged_ - epoch < 1U << 31U; }
 
     const BlockShape shape_;
     std::span<std::uint8_t> memory_;

@@ -15,17 +15,18 @@ bool is_in_order(std::uint32_t first, std::uint32_t between, std::uint32_t last)
 
 std::uint32_t left_us(Instant deadline, Instant now) noexcept {
     if (deadline == Instant::never()) {
-        return 0;
+        return rpc::kNoTimeLimit;
     }
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(((deadline - now).ns + 999) / 1000, 1, 0xffffffff));
+    const std::int64_t left = (deadline - now).ns;
+    const std::int64_t rounded = left / 1000 + (left % 1000 > 0 ? 1 : 0);
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(rounded, 1, rpc::kMostTimeLeft));
 }
 
 Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) noexcept {
     Slot& slot = slots_[shape_.index_of(next_)];
     CAIRN_ASSERT(has_room());
     request.sequence = next_;
-    const Instant deadline = request.left_us != 0 ? now + microseconds(request.left_us) : Instant::never();
-    slot = {call, next_, put_request(request, kStaged, block_of(next_)), deadline};
+    slot = {call, next_, put_request(request, kStaged, block_of(next_)), rpc::deadline_of(request.left_us, now)};
     busy_ |= std::uint64_t{1} << shape_.index_of(next_);
     ++next_;
     return slot;
@@ -97,8 +98,8 @@ bool Caller::on_grant(const News& news) noexcept {
     return true;
 }
 
-// The slice is over (I5). What the server has not taken waits for the next one, though it may have been READ. It lies in
-// its blocks.
+// The slice is over (I5). What the server has not taken waits in its blocks for the next one, though it may have been
+// READ.
 // mutants: scalerpc-caller-on-notice
 bool Caller::on_notice(const News& news) noexcept {
     if (is_old(news.epoch)) {

@@ -123,6 +123,31 @@ TEST_F(ScalerpcCaller, NewsAreActedOnOnce) {
     EXPECT_FALSE(caller.on_news(grant(3, 2))) << "a slice begins within another";
 }
 
+// A request may have been READ, and wait at the server until its slice ends.
+TEST_F(ScalerpcCaller, WhatWasReadAndNotTakenWaitsAgain) {
+    for (int i = 0; i < 3; ++i) {
+        stage();
+    }
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(grant(1, 3)));
+    EXPECT_TRUE(caller.to_write().empty());
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    EXPECT_EQ(tell(), (Entry{kBase + 64, 1, 2, sizeof(RawTrailer), 1}));
+    EXPECT_EQ(staged(1), Look::There);
+}
+
+TEST_F(ScalerpcCaller, WhatWasNotTakenLiesInItsBlocks) {
+    for (int i = 0; i < 4; ++i) {
+        stage();
+    }
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(grant(1, 4)));
+    caller.free(caller.slots()[0]);
+    stage();
+    EXPECT_FALSE(caller.on_news(notice(1, 0))) << "five requests, and four blocks";
+    EXPECT_TRUE(caller.on_news(notice(1, 1)));
+}
+
 TEST_F(ScalerpcCaller, NewsOfRequestsThatAreNotThereAreNonsense) {
     stage();
     stage();
@@ -132,16 +157,17 @@ TEST_F(ScalerpcCaller, NewsOfRequestsThatAreNotThereAreNonsense) {
     EXPECT_FALSE(caller.on_news(notice(2, 1))) << "it took more before";
 }
 
-// A server may have switched any number of times before, and between two slices of a client.
-TEST_F(ScalerpcCaller, NoEpochIsTooHighOrTooFarAway) {
+// A session's slices are counted, not the server's. Their number wraps.
+TEST_F(ScalerpcCaller, AnEpochBehindTheHighestIsNew) {
     stage();
-    ASSERT_TRUE(caller.on_news(grant(0xfffffff0U, 0)));
+    ASSERT_TRUE(caller.on_news(notice(0x7fffffffU, 0)));
+    ASSERT_TRUE(caller.on_news(notice(0xfffffffeU, 0)));
+    ASSERT_TRUE(caller.on_news(grant(0xffffffffU, 0)));
     EXPECT_EQ(caller.state(), CallerState::Process);
-    ASSERT_TRUE(caller.on_news(notice(0xfffffff0U, 1)));
-    ASSERT_TRUE(caller.on_news(grant(0xffffffe0U, 1)));
-    EXPECT_EQ(caller.state(), CallerState::Idle) << "of a slice before";
-    stage();
-    ASSERT_TRUE(caller.on_news(grant(0x7fffffffU, 1)));
+    ASSERT_TRUE(caller.on_news(notice(0xffffffffU, 0)));
+    ASSERT_TRUE(caller.on_news(grant(0xfffffffeU, 0))) << "of a slice that is over";
+    EXPECT_EQ(caller.state(), CallerState::Idle);
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
     EXPECT_EQ(caller.state(), CallerState::Process);
 }
 
@@ -225,6 +251,29 @@ TEST_F(ScalerpcCaller, WhatIsStagedAgainTellsWhatTimeItHasLeft) {
     EXPECT_EQ(tell()->count, 3U);
     caller.tell_time_left({1, 4}, start + microseconds(119) + nanoseconds(900));
     EXPECT_EQ(left(2), 1U);
+}
+
+TEST(ScalerpcTimeLeft, HasNoEndFarAway) {
+    const Instant now = Instant{} + seconds(1);
+    EXPECT_EQ(left_us(Instant::never(), now), rpc::kNoTimeLimit);
+    EXPECT_EQ(left_us(Instant{Instant::never().ns - 1}, Instant{}), rpc::kMostTimeLeft);
+    EXPECT_EQ(left_us(now + seconds(5000), now), rpc::kMostTimeLeft);
+    EXPECT_EQ(left_us(now + microseconds(0xfffffffe), now), 0xfffffffeU);
+    EXPECT_EQ(left_us(now + nanoseconds(1001), now), 2U);
+    EXPECT_EQ(left_us(now, now), 1U);
+    EXPECT_EQ(rpc::deadline_of(rpc::kMostTimeLeft, now), Instant::never()) << "only the caller knows";
+    EXPECT_EQ(rpc::deadline_of(0xfffffffe, now), now + microseconds(0xfffffffe));
+    EXPECT_EQ(rpc::deadline_of(rpc::kNoTimeLimit, now), Instant::never());
+}
+
+// Nobody gives a call up whose time cannot be told.
+TEST_F(ScalerpcCaller, ACallThatHasMoreTimeThanCanBeToldIsNotOverEarlier) {
+    (void)caller.stage({0, 1, rpc::kMostTimeLeft, {}}, calls++, Instant{});
+    caller.tell_time_left({0, 1}, Instant{} + seconds(5000));
+    Request request;
+    ASSERT_EQ(read_request(caller.staged().subspan(0, 64), kStaged, 0, request), Look::There);
+    EXPECT_FALSE(request.given_up);
+    EXPECT_EQ(request.left_us, rpc::kMostTimeLeft);
 }
 
 // A full send queue may have kept it back.
