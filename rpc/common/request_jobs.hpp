@@ -150,7 +150,7 @@ private:
         return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle)) ||
                (server_.type_of(request.type).background == nullptr && server_.decline(request.handle));
     }
-    // What waits behind others holds memory, or a part of its peer's ring, and no longer than it has to.
+    // A request that waits behind others holds memory, or a part of its peer's ring.
     // mutants: rpc-request-jobs-end-overdue
     void end_overdue(Instant now) {
         if (now < next_over_) {

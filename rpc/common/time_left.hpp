@@ -1,4 +1,4 @@
-// What a server is told of a call's deadline: how much time is left. There is no common clock.
+// The time that a call has left, as its caller tells the server. There is no common clock.
 #pragma once
 
 #include <cstdint>

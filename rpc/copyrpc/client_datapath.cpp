@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "rpc/common/time_left.hpp"
+
 namespace cairn::copyrpc {
 
 namespace {

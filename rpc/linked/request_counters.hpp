@@ -1,4 +1,4 @@
-// What became of the requests that came to an endpoint.
+// Counters of the requests that came to an endpoint, by their end.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

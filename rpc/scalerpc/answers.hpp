@@ -48,8 +48,9 @@ public:
     void put(Session& session, const Answer& wanted) noexcept;
     // Tells news by the last answer of the turn, or by the control word.
     void tell(Session& session, const News& news) noexcept;
-    // Sends the answers and the control word of a session. Answers that do not fit wait for another turn.
-    void flush(Session& session) noexcept;
+    // Sends the answers and the control word of a session. Answers that do not fit wait for another turn. A client's
+    // time to leave its slice begins when all of that has been posted.
+    void flush(Session& session, Instant now) noexcept;
     // A signalled WRITE is complete.
     void on_written(std::uint64_t number) noexcept { long_.on_written(number); }
     // Forgets the answers of a session that ends.

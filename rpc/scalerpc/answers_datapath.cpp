@@ -76,10 +76,11 @@ void Answers::tell(Session& session, const News& news) noexcept {
         return;
     }
     statistics_.notices_alone += news.kind == News::Kind::Notice ? 1 : 0;
-    (news.kind == News::Kind::Welcome ? guest.welcome : guest.control) = Control{++guest.controls, news};
+    (news.kind == News::Kind::Welcome ? guest.words.welcome : guest.words.control) = Control{++guest.words.count, news};
 }
 
-void Answers::flush(Session& session) noexcept {
+// mutants: scalerpc-answers-flush
+void Answers::flush(Session& session, Instant now) noexcept {
     Guest& guest = *session.guest;
     while (!guest.outbox.entries().empty()) {
         if (!send_run(session, run_of(session))) {
@@ -87,8 +88,11 @@ void Answers::flush(Session& session) noexcept {
             return;
         }
     }
-    if (!send_control(session, guest.welcome) || !send_control(session, guest.control)) {
+    if (!send_control(session, guest.words.welcome) || !send_control(session, guest.words.control)) {
         sessions_.stall(session);
+    } else if (guest.state == GuestState::Leaving && !guest.words.notice_posted) {
+        guest.words.notice_posted = true;
+        guest.left = now;
     }
 }
 
@@ -171,8 +175,8 @@ void Answers::forget(Session& session) noexcept {
         pool_.release(answer.waiting);
     }
     session.guest->outbox.entries().clear();
-    session.guest->control.reset();
-    session.guest->welcome.reset();
+    session.guest->words.control.reset();
+    session.guest->words.welcome.reset();
     long_.end(session.id);
 }
 

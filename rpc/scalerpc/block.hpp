@@ -72,7 +72,7 @@ struct Grant {
     Rkey rkey{};
 };
 
-// What a server tells a client. A grant and a notice name the slice by its epoch: the number of the session's slices.
+// News of a server for a client. A grant and a notice name the slice by its epoch: the number of the session's slices.
 // The welcome comes once: its grant is that of the client's entry.
 struct News {
     enum class Kind : std::uint8_t { None, Welcome, Grant, Notice };

@@ -98,8 +98,8 @@ bool Caller::on_grant(const News& news) noexcept {
     return true;
 }
 
-// The slice is over (I5). What the server has not taken waits in its blocks for the next one, though it may have been
-// READ.
+// The slice is over (I5). Requests that the server has not taken wait in their blocks for the next one, though they may
+// have been READ.
 // mutants: scalerpc-caller-on-notice
 bool Caller::on_notice(const News& news) noexcept {
     if (is_old(news.epoch)) {

@@ -106,7 +106,7 @@ bool Endpoint::flush(Instant now) noexcept {
         if (session.caller) {
             client_.flush(session, now);
         } else {
-            server_.answers().flush(session);
+            server_.answers().flush(session, now);
         }
     });
     return any;

@@ -109,6 +109,14 @@ struct Guest {
         std::uint8_t slow_looks = 0;  // in a row at which some were
     };
 
+    // Words that the client is told apart from answers.
+    struct Words {
+        std::uint32_t count = 0;
+        std::optional<Control> welcome{};  // to be written
+        std::optional<Control> control{};  // likewise
+        bool notice_posted = false;        // of its last slice, by an answer or a control word
+    };
+
     Guest(const BlockShape& shape, std::span<std::uint8_t> rooms, std::uint32_t number)
         : outbox(shape, rooms), kept(shape.blocks), generation(number) {}
     // Returns the memory of an idle one, beside its session and its place among the entries.
@@ -165,21 +173,20 @@ struct Guest {
     GuestState state = GuestState::Idle;
     std::optional<Berth> berth{};
     std::uint32_t next = 0;   // the first request that was not taken
-    std::uint32_t epoch = 0;  // of its last slice
+    std::uint32_t epoch = 0;  // of its last slice, among its own
     bool told = false;        // of that slice's beginning
     News grant{};             // what is told then
     FetchedFor fetched_for = FetchedFor::Now;
-    std::uint32_t served = 0;  // the epoch of the slice in which its group is served
+    std::uint64_t served = 0;  // the number of the last slice in which it, or its group, is served
     Entry fetched{};           // the entry whose requests are being READ
     Reads reads{};
-    std::uint32_t controls = 0;
-    std::optional<Control> welcome{};  // to be written
-    std::optional<Control> control{};  // likewise
+    Words words{};
     std::unique_ptr<verbs::Mw> entry_window{};
-    std::unique_ptr<verbs::Mw> window{};  // of its blocks in the pool
+    std::unique_ptr<verbs::Mw> window{};     // of its blocks in the pool
     Instant waits_since = Instant::never();  // the next request in its block, for a thread
-    Instant left{};                       // when it was told to leave, or its requests were begun to be READ
-    Groups::Share share{};                // what it did in this slice
+    Duration way{};                          // in which its requests were READ lately
+    Instant left{};  // when its requests were begun to be READ, or it is to leave; later, when the notice was posted
+    Groups::Share share{};  // what it did in this slice
     Outbox outbox;
     std::vector<Kept> kept;
     std::uint32_t generation;  // of the session, for handles

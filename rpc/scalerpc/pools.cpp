@@ -29,7 +29,11 @@ std::size_t Pools::bytes_for(const EndpointConfig& config) noexcept {
 }
 
 Pools::Pools(const EndpointConfig& config, rpc::MsgPool& pool)
-    : shape_(config.shape), slots_(slots_for(config)), stride_(stride_of(config)), pool_(pool) {
+    : shape_(config.shape),
+      is_shared_(sides_of(config) == 2),
+      slots_(slots_for(config)),
+      stride_(stride_of(config)),
+      pool_(pool) {
     for (Side& side : sides_) {
         for (std::uint32_t i = slots_; i > 0; --i) {
             side.free.push_back(i - 1);

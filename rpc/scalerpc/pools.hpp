@@ -39,6 +39,12 @@ public:
     void give_back(Session& session);
     // Makes a session's berth zero, if it has one. A client that ends may have left a part of a request anywhere.
     void wipe(const Guest& guest) noexcept;
+    // The pool of the slice behind that of this one.
+    [[nodiscard]] std::uint8_t other(std::uint8_t pool) const noexcept {
+        return is_shared_ ? static_cast<std::uint8_t>(1 - pool) : pool;
+    }
+    // True if most berths of the pool are free.
+    [[nodiscard]] bool has_spare(std::uint8_t pool) const noexcept { return 2 * sides_[pool].free.size() > slots_; }
     // The sessions that have a berth in the pool.
     [[nodiscard]] const std::vector<Session*>& tenants(std::uint8_t pool) const noexcept {
         return sides_[pool].tenants;
@@ -61,6 +67,7 @@ private:
     Pools(const EndpointConfig& config, rpc::MsgPool& pool);
 
     const BlockShape shape_;
+    const bool is_shared_;
     const std::uint32_t slots_;
     const std::size_t stride_;  // from a slot to the next one
     rpc::MsgPool& pool_;

@@ -13,7 +13,7 @@ namespace cairn::scalerpc {
 // The slice that goes on.
 struct Slice {
     std::uint8_t pool = 0;
-    std::uint32_t epoch = 1;
+    std::uint64_t number = 1;
     Duration length{};
     Duration usual{};  // from the first request on
     Instant began{};
@@ -29,7 +29,7 @@ struct Slice {
     }
 };
 
-// No slice has the epoch of staged blocks.
+// A session's slices have its epochs, one behind the other. None has the epoch of staged blocks.
 // mutants: scalerpc-next-epoch
 [[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch) noexcept {
     return epoch + 1 != kStaged ? epoch + 1 : epoch + 2;
@@ -41,7 +41,8 @@ struct NextSlice {
     std::vector<SessionId> served{};
     Duration length{};
     Duration usual{};
-    Instant began{};         // to be prepared
+    Instant began{};  // to be prepared
+    Instant ready = Instant::never();
     std::uint64_t slot = 0;  // of the common clock, if there is one
     Instant ends{};          // likewise
 };
@@ -58,25 +59,37 @@ struct SliceView {
     bool warm = false;      // all of them were
     bool deserted = false;  // nobody is served any more
     Duration warmed_for{};  // since they began to be read
-    Duration patience{};    // in which slow clients are likely to be heard
+    Duration ready_for{};   // since is_ready()
+    Duration patience{};    // in which most clients are likely to be heard
 };
 
 constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
 constexpr Duration kLead = microseconds(30);  // of the slice's end, when the next group is read; half a slice at most
 
-// Clients that need longer than a slice would come too late for ever. So slices wait for them.
+// Where most clients need longer than a slice, slices wait for them. Nobody waits for those that need much longer than
+// most do.
 class Patience {
 public:
     static constexpr std::uint8_t kMostDoublings = 16;
     static constexpr Duration kMost = milliseconds(20);  // others wait as long
-    static constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for slow clients: others wait as long
+    static constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for its clients: others wait as long
+    static constexpr std::int64_t kSlowParts = 4;    // a slow client needs longer than so many usual ones
 
-    // A client was heard so long after it had been asked.
-    void on_heard(Duration after) noexcept { slowest_ = std::max(slowest_, after); }
+    // A client was heard so long after it had been asked. A single one that is very slow hardly counts: the mean grows
+    // as if it had needed twice the mean.
+    // mutants: scalerpc-patience-on-heard
+    void on_heard(Duration after) noexcept {
+        const Duration counted = usual_.ns == 0 ? after : std::min(after, usual_ * 2);
+        usual_ = Duration{usual_.ns + (counted.ns - usual_.ns) / (usual_.ns == 0 ? 1 : kHeardParts)};
+    }
+    // True if it takes much longer to hear a client than others, and longer than a slice.
+    // mutants: scalerpc-patience-is-slow
+    [[nodiscard]] bool is_slow(Duration way, Duration slice) const noexcept {
+        return way > std::max(slice, usual_ * kSlowParts);
+    }
     // A slice has ended. `used`: a client asked in it.
     // mutants: scalerpc-patience-on-slice
     void on_slice(bool used) noexcept {
-        slowest_ = slowest_ * 7 / 8;
         if (!used && doublings_ != kMostDoublings) {
             ++doublings_;
         } else if (used && doublings_ != 0) {
@@ -89,14 +102,16 @@ public:
     [[nodiscard]] Duration length(Duration usual, Duration most) const noexcept {
         return std::max(usual, std::min(Duration{usual.ns << doublings_}, most));
     }
-    // How long a switch waits for clients that are slower than others.
-    // mutants: scalerpc-patience-for-slow
-    [[nodiscard]] Duration for_slow(Duration usual, Duration most) const noexcept {
-        return std::min({slowest_ * 2, usual * kMostSlices, most});
+    // How long a switch waits for its clients.
+    // mutants: scalerpc-patience-for-most
+    [[nodiscard]] Duration for_most(Duration slice, Duration most) const noexcept {
+        return std::min({usual_ * 2, slice * kMostSlices, most});
     }
 
 private:
-    Duration slowest_{};          // time after which a client was heard, of the slowest; decays
+    static constexpr std::int64_t kHeardParts = 16;
+
+    Duration usual_{};            // time after which clients are heard; the mean of the last ones
     std::uint8_t doublings_ = 0;  // slices without a request, less the slices with one
 };
 
@@ -117,22 +132,32 @@ private:
     return view.length > view.elapsed ? std::min(view.length, next) : next;
 }
 
-// A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most, or for as long
-// as slow clients need: a client that is always read too late would never be served.
+// The next slice may begin: the requests that it waits for were read, or it has waited for long enough.
+// mutants: scalerpc-is-ready
+[[nodiscard]] inline bool is_ready(const SliceView& view) noexcept {
+    return view.warming && (view.warm || view.warmed_for >= std::max(view.length, view.patience));
+}
+
+// A slice that is quiet ends early. One whose successor is not ready goes on, and serves its clients meanwhile. Then
+// they are told by their answers that it is over, if they are likely to ask once more.
 // mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
     if (!view.others) {
         return SliceStep::Go;
     }
     const Duration part = view.length / kQuietParts;
-    const bool over = view.elapsed >= view.length || (view.quiet >= part && view.elapsed >= part);
+    const bool quiet = view.deserted || (view.quiet >= part && view.elapsed >= part);
+    const bool over = view.elapsed >= view.length;
     if (!view.warming) {
-        return over || view.deserted || view.elapsed >= view.length - lead_of(view) ? SliceStep::Warm : SliceStep::Go;
+        return over || quiet || view.elapsed >= view.length - lead_of(view) ? SliceStep::Warm : SliceStep::Go;
     }
-    if ((over || view.deserted) && (view.warm || view.warmed_for >= std::max(view.length, view.patience))) {
+    if (!is_ready(view)) {
+        return SliceStep::Go;
+    }
+    if (quiet || (over && view.ready_for >= view.drain)) {
         return SliceStep::Switch;
     }
-    return over || view.elapsed >= view.length - view.drain ? SliceStep::Close : SliceStep::Go;
+    return view.elapsed >= view.length - view.drain ? SliceStep::Close : SliceStep::Go;
 }
 
 }  // namespace cairn::scalerpc

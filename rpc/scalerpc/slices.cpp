@@ -64,8 +64,8 @@ bool Slices::add(Session& session, Instant now) {
     return true;
 }
 
-// What is being read into its blocks must not come later. What it has written there is neither a request nor a part of
-// one for whoever gets them.
+// Requests that are being read into its blocks must not come later. Its place is zero for the next client: neither
+// requests nor parts of them are there.
 // mutants: scalerpc-slices-remove
 void Slices::remove(Session& session) {
     Guest& guest = *session.guest;
@@ -81,11 +81,19 @@ void Slices::remove(Session& session) {
     serve_all_if_alone();
 }
 
-// With one group there is no switch. All of its members are served.
+// With one group there is no switch. All of its members are served; those whose requests lie in the other pool ask
+// again.
 // mutants: scalerpc-slices-serve-all-if-alone
 void Slices::serve_all_if_alone() {
-    if (groups_.size() == 1 && !next_.warming) {
-        serve(groups_[0].members);
+    if (groups_.size() != 1 || next_.warming) {
+        return;
+    }
+    serve(groups_[0].members);
+    const std::vector<Session*> others = pools_->tenants(pools_->other(slice_.pool));
+    for (Session* const session : others) {
+        if (session->guest->state == GuestState::Fetched && session->guest->berth->pool != slice_.pool) {
+            leave(*session);
+        }
     }
 }
 
@@ -94,8 +102,8 @@ void Slices::serve_all_if_alone() {
 void Slices::serve(std::span<const SessionId> members) noexcept {
     for (const SessionId id : members) {
         Session* const session = sessions_.find(id);
-        if (session != nullptr && session->guest && session->guest->served != slice_.epoch) {
-            session->guest->served = slice_.epoch;
+        if (session != nullptr && session->guest && session->guest->served != slice_.number) {
+            session->guest->served = slice_.number;
             sessions_.note_written(*session);
             looks_again_ = true;
         }

@@ -44,10 +44,8 @@ public:
     [[nodiscard]] const Slice& slice() const noexcept { return slice_; }
 
 private:
-    [[nodiscard]] std::uint8_t next_pool() const noexcept;
     bool take_requests(Session& session, Instant now, Broken& broken);
     void take_fetched(Session& session, Instant now, Broken& broken);
-    void put_off(Session& session, Server::Taking why, Broken& broken);
     void look_whether_left(Session& session, Instant now);
     void end_keys_of_the_late(Instant now);
     void become(Session& session, GuestState state) noexcept;

@@ -20,15 +20,20 @@ void await_nobody(const Pools& pools) noexcept {
     }
 }
 
-}  // namespace
-
-std::uint8_t Slices::next_pool() const noexcept {
-    const bool shared = config_.features.grouping && config_.features.sharing;
-    return shared ? static_cast<std::uint8_t>(1 - slice_.pool) : slice_.pool;
+// A request that waits is looked at again. If the slice ends before it was taken, its client stages it again.
+// mutants: scalerpc-slices-put-off
+void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::Broken& broken) {
+    if (why == Server::Taking::Overdrawn) {
+        broken.emplace_back(&session, Breach::Overdrawn);
+    } else {
+        sessions.note_written(session);
+    }
 }
 
+}  // namespace
+
 // A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry. One whose
-// slice goes on asks until the first answer tells it of that.
+// slice goes on asks until the first answer tells it of that. A slow client's requests are read as soon as it asks.
 // mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -39,7 +44,9 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     }
     if (has_work(session)) {
         nobody_waits_ = false;
-        if (!next_.warming && guest.served == slice_.epoch) {
+        if (groups_.size() > 1 && patience_.is_slow(guest.way, config_.groups.slice)) {
+            any = (pools_->has_spare(pools_->other(slice_.pool)) && admit(session, When::Next, now, broken)) || any;
+        } else if (!next_.warming && guest.served == slice_.number) {
             any = admit(session, When::Now, now, broken) || any;
         }
     }
@@ -56,7 +63,11 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
     }
-    const SliceView seen = view(now);
+    SliceView seen = view(now);
+    if (is_ready(seen)) {
+        next_.ready = std::min(next_.ready, now);
+        seen.ready_for = now - next_.ready;
+    }
     next_step_ = slice_.began + next_look(seen);
     switch (judge_slice(seen)) {
         case SliceStep::Go:
@@ -89,7 +100,7 @@ SliceView Slices::view(Instant now) const noexcept {
     const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
     view.elapsed = now - slice_.began;
-    view.patience = patience_.for_slow(slice_.usual, std::min(config_.notice_timeout, Patience::kMost));
+    view.patience = patience_.for_most(slice_.usual, std::min(config_.notice_timeout, Patience::kMost));
     view.length = config_.features.warmup ? slice_.length : std::max(slice_.length, view.patience);
     view.quiet = free ? now - slice_.last_request : Duration{};
     view.drain = Duration{
@@ -108,7 +119,7 @@ SliceView Slices::view(Instant now) const noexcept {
 // mutants: scalerpc-slices-take-requests
 bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
-    CAIRN_ASSERT(guest.epoch == slice_.epoch && guest.berth->pool == slice_.pool);
+    CAIRN_ASSERT(guest.served == slice_.number && guest.berth->pool == slice_.pool);
     bool any = false;
     while (session.is_open() && guest.state == GuestState::Serving) {
         ++statistics_.polls;
@@ -124,7 +135,7 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
         }
         const Server::Taking taking = server_.on_request(session, request, now);
         if (taking != Server::Taking::Taken) {
-            put_off(session, taking, broken);
+            put_off(sessions_, session, taking, broken);
             break;
         }
         clear_message(block, request.payload.size());
@@ -133,16 +144,6 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
         ++slice_.requests;
     }
     return any;
-}
-
-// A request that waits is looked at again. If the slice ends before it was taken, its client stages it again.
-// mutants: scalerpc-slices-put-off
-void Slices::put_off(Session& session, Server::Taking why, Broken& broken) {
-    if (why == Server::Taking::Overdrawn) {
-        broken.emplace_back(&session, Breach::Overdrawn);
-    } else {
-        sessions_.note_written(session);
-    }
 }
 
 // A client that has left gives its place back, and its key ends first. The end of the key does not wait in the
@@ -159,6 +160,7 @@ void Slices::look_whether_left(Session& session, Instant now) {
 }
 
 // A client that does not leave in time loses its key: what it may still write reaches nothing, and ends its connection.
+// A notice that finds its send queue full is late itself. A client that holds it up for long loses the key, too.
 // mutants: scalerpc-slices-end-keys-of-the-late
 void Slices::end_keys_of_the_late(Instant now) {
     next_late_ = Instant::never();
@@ -166,7 +168,8 @@ void Slices::end_keys_of_the_late(Instant now) {
         const std::vector<Session*>& tenants = pools_->tenants(pool);
         for (std::size_t i = tenants.size(); i-- > 0;) {
             Session& session = *tenants[i];
-            const Instant late = session.guest->left + config_.notice_timeout;
+            const Duration on_its_way = session.guest->words.notice_posted ? Duration{} : config_.peer_timeout;
+            const Instant late = session.guest->left + config_.notice_timeout + on_its_way;
             if (session.guest->state != GuestState::Leaving) {
                 continue;
             }
@@ -207,7 +210,7 @@ void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
             const Server::Taking taking = server_.on_request(session, request, now);
             waits = taking != Server::Taking::Taken;
             if (waits) {
-                put_off(session, taking, broken);
+                put_off(sessions_, session, taking, broken);
             } else {
                 clear_message(block, request.payload.size());
             }
@@ -219,7 +222,6 @@ void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
 }
 
 // The client's slice begins: it gets the key of its blocks, and what was read is taken.
-// mutants: scalerpc-slices-start
 void Slices::start(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     verbs::WindowBind blocks;
@@ -231,18 +233,18 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
         auto made = device_->create_window(*pd_, verbs::WindowType::Type2B);
         guest.window = made.ok() ? std::move(made).value() : nullptr;
     }
-    // The client would take a slice of the epoch of its last one for that: one that was away for 2^32 slices waits.
-    if (guest.window == nullptr || guest.epoch == slice_.epoch ||
+    if (guest.window == nullptr ||
         guest.window->bind(*session.qp, pools_->region(), blocks) != verbs::PostVerdict::Posted) {
         leave(session);
         return;
     }
     become(session, GuestState::Serving);
-    guest.epoch = slice_.epoch;
+    guest.epoch = next_epoch(guest.epoch);
+    guest.served = slice_.number;
     guest.told = false;
     guest.waits_since = Instant::never();
     guest.grant.kind = News::Kind::Grant;
-    guest.grant.epoch = slice_.epoch;
+    guest.grant.epoch = guest.epoch;
     guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from there on
     guest.grant.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
     take_fetched(session, now, broken);
@@ -269,6 +271,10 @@ void Slices::close(Instant now) {
 // clients are told.
 void Slices::switch_over(Instant now, Broken& broken) {
     ++statistics_.switches;
+    const Instant due = std::max(slice_.began + slice_.length, next_.began);
+    statistics_.waited_ns +=
+        static_cast<std::uint64_t>(std::max<std::int64_t>((std::min(next_.ready, now) - due).ns, 0));
+    next_.ready = Instant::never();
     for (Session* const session : pools_->tenants(slice_.pool)) {
         if (session->guest->state == GuestState::Serving) {
             send_away(*session, now);
@@ -280,8 +286,8 @@ void Slices::switch_over(Instant now, Broken& broken) {
     groups_.end_slice(slice_.shares, now - slice_.began);
     slice_.shares.clear();
     slice_.requests = 0;
-    slice_.pool = next_pool();
-    slice_.epoch = next_epoch(slice_.epoch);
+    slice_.pool = pools_->other(slice_.pool);
+    ++slice_.number;
     serve(next_.served);
     next_.served.clear();
     slice_.length = next_.length;
@@ -319,6 +325,7 @@ void Slices::send_away(Session& session, Instant now) {
     }
     become(session, GuestState::Leaving);
     guest.left = now;
+    guest.words.notice_posted = false;
 }
 
 }  // namespace cairn::scalerpc

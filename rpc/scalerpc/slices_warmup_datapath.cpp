@@ -17,10 +17,13 @@ bool Slices::has_work(const Session& session) const noexcept {
     return entry.count != 0 && entry.acknowledged == guest.epoch;
 }
 
+// A slow client has work, too, whose requests were read too late for another slice.
+// mutants: scalerpc-slices-group-has-work
 bool Slices::has_work(const Groups::Group& group) const noexcept {
     return std::any_of(group.members.begin(), group.members.end(), [this](SessionId id) {
         const Session* const session = sessions_.find(id);
-        return session != nullptr && session->guest && has_work(*session);
+        return session != nullptr && session->guest &&
+               (has_work(*session) || session->guest->state == GuestState::Fetched);
     });
 }
 
@@ -65,7 +68,8 @@ void Slices::warm(Instant now, Broken& broken) {
         Guest& guest = *session->guest;
         if (has_work(*session)) {
             (void)admit(*session, When::Next, now, broken);
-        } else if (guest.state == GuestState::Fetching && guest.fetched_for == FetchedFor::Now) {
+        } else if (guest.state == GuestState::Fetching && guest.fetched_for == FetchedFor::Now &&
+                   !patience_.is_slow(guest.way, config_.groups.slice)) {
             guest.fetched_for = FetchedFor::NowAwaited;
             ++census_.awaited;
         }
@@ -82,11 +86,12 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
         broken.emplace_back(&session, Breach::BadEntry);
         return false;
     }
-    if (!pools_->take_berth(when == When::Next ? next_pool() : slice_.pool, session)) {
+    if (!pools_->take_berth(when == When::Next ? pools_->other(slice_.pool) : slice_.pool, session)) {
         sessions_.note_written(session);
         return false;
     }
-    guest.fetched_for = when == When::Next ? FetchedFor::Next : FetchedFor::Now;
+    guest.fetched_for =
+        when == When::Next && !patience_.is_slow(guest.way, config_.groups.slice) ? FetchedFor::Next : FetchedFor::Now;
     entry.count = config_.features.warmup ? fetch(config_, *pools_, session, entry, statistics_) : 0;
     guest.fetched = entry;
     guest.left = now;
@@ -105,7 +110,8 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     return guest.state != GuestState::Idle;
 }
 
-// What comes after its slice is over is read again for the next one.
+// Requests that come too late for a slice lie in a place of the other pool. Their client is served in that pool's next
+// slice. If no slice follows, they are read again.
 // mutants: scalerpc-slices-on-fetched
 void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -113,13 +119,15 @@ void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
         return;
     }
     become(session, GuestState::Fetched);
+    guest.way = std::max(guest.way / 2, now - guest.left);
     patience_.on_heard(now - guest.left);
     if (guest.fetched_for == FetchedFor::Next) {
         return;
     }
+    nobody_waits_ = false;
     if (guest.berth->pool == slice_.pool) {
         start(session, now, broken);
-    } else {
+    } else if (groups_.size() == 1 && !next_.warming) {
         leave(session);
     }
 }

@@ -31,7 +31,8 @@ Status serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& cl
 template <class TimeEndpoint>
 class TimeFollower final : private worker::Tenant {
 public:
-    // All references outlive the object, which outlives the time_endpoint's calls: it ends behind the time_endpoint.
+    // The worker, the session's name and the clock outlive the object, which ends behind the time_endpoint: calls of it
+    // may be under way until then.
     TimeFollower(worker::Worker& worker, TimeEndpoint& time_endpoint, SessionId session, std::uint8_t type,
                  SliceClock& clock)
         : worker_(worker),

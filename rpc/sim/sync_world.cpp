@@ -176,11 +176,11 @@ void SyncWorld::act(Node& client, Instant now) {
 }
 
 void SyncWorld::note_switch(Node& server) {
-    const std::uint32_t epoch = server.endpoint->slices().slice().epoch;
-    if (epoch == server.epoch) {
+    const std::uint64_t number = server.endpoint->slices().slice().number;
+    if (number == server.slice) {
         return;
     }
-    server.epoch = epoch;
+    server.slice = number;
     const std::uint64_t slot = server.endpoint->slices().slice().slot;
     if (!measures_ || plan_.how == Synchronisation::None) {
         first_slot_ = std::max(first_slot_, slot + 2);

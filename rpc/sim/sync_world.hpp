@@ -80,7 +80,7 @@ private:
         std::unique_ptr<scalerpc::Endpoint> time_endpoint;  // of the time; no slices
         std::unique_ptr<scalerpc::Endpoint> endpoint;
         std::unique_ptr<Follower> follower;
-        std::uint32_t epoch = 0;  // of the server's slice
+        std::uint64_t slice = 0;  // the number of the server's
         std::vector<SessionId> sessions;
         std::optional<scalerpc::BatchCalls> calls;  // of a client
         std::vector<rpc::MsgBuffer> answers;

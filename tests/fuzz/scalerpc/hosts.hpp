@@ -86,7 +86,7 @@ private:
         for (const Session* const session : endpoint->slices().pools().tenants(slice.pool)) {
             guest = session->id == id ? &*session->guest : guest;
         }
-        require(guest != nullptr && guest->state == GuestState::Serving && guest->epoch == slice.epoch);
+        require(guest != nullptr && guest->state == GuestState::Serving && guest->served == slice.number);
     }
 
     std::vector<rpc::KeptRequest> kept_;

@@ -50,7 +50,7 @@ TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadStayAsTheyWere) {
     check();
 }
 
-// The jobs before them give back less than one of them needs. Those without room wait in their blocks.
+// The jobs before them give back less than one of them needs. The others wait in their blocks.
 TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadHaveRoomForTheirAnswers) {
     begin_with_threads(small(64), 32);
     ASSERT_TRUE(server->endpoint->set_background_handler(kBrief, echo, &in_background, 32).ok());

@@ -13,14 +13,19 @@ protected:
         config.shape.bytes = 1024;
         return config;
     }
-    // The server's end of the stranger's session, whose slice it is.
-    Session* of_stranger() {
-        for (Session* const session : server->endpoint->slices().pools().tenants(0)) {
-            if (session->guest->epoch == grant.epoch && session->guest->next == 1) {
-                return session;
+    // Nothing of it is done, and no more has room: neither now nor once the server has seen what was done before.
+    void fill_queue_of(Session& session) {
+        ASSERT_EQ(session.qp->modify(verbs::QpState::Sqd), std::nullopt);
+        verbs::SendRequest write;
+        write.opcode = verbs::WorkOpcode::RdmaWrite;
+        write.signalled = false;
+        write.remote_address = session.peer.answers.address;
+        write.rkey = session.peer.answers.rkey;
+        for (int i = 0; i < 3; ++i) {
+            while (session.qp->post_send(write) == verbs::PostVerdict::Posted) {
             }
+            run_all(microseconds(20));
         }
-        return nullptr;
     }
     void write_long(std::uint32_t sequence) {
         std::vector<std::uint8_t> payload(kLong);
@@ -131,6 +136,56 @@ TEST_F(ScalerpcGreedy, AnswersThatWaitEndWithTheirSession) {
     post(0, kLong);
     run_all(milliseconds(3));
     EXPECT_EQ(count(CallStatus::Ok), 1U);
+}
+
+// Its send queue is full when its slice ends. It has all of its time once the notice has left.
+TEST_F(ScalerpcGreedy, ANoticeThatIsHeldUpBlamesNobody) {
+    EndpointConfig config = small(32);
+    config.notice_timeout = milliseconds(10);
+    config.peer_timeout = milliseconds(200);
+    meet(config, 20);
+    enter_slice();
+    Session* const session = of_stranger();
+    ASSERT_NE(session, nullptr);
+    fill_queue_of(*session);
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+    }
+    run_all(milliseconds(30));
+    EXPECT_EQ(counted().keys_ended, 0U);
+    EXPECT_EQ(counted().links.peers_lost, 0U);
+    ASSERT_EQ(session->guest->state, GuestState::Leaving);
+    ASSERT_EQ(session->qp->modify(verbs::QpState::Rts), std::nullopt);
+    run_all(milliseconds(6));
+    EXPECT_EQ(stranger.control().kind, News::Kind::Notice);
+    EXPECT_EQ(counted().keys_ended, 0U) << "it was just told";
+    run_all(milliseconds(8));
+    EXPECT_EQ(counted().keys_ended, 1U);
+    again = false;
+    run_all(milliseconds(5));
+}
+
+TEST_F(ScalerpcGreedy, WhoHoldsItsNoticeUpForAsLongAsALostPeerLosesItsKey) {
+    EndpointConfig config = small(32);
+    config.notice_timeout = milliseconds(10);
+    config.peer_timeout = milliseconds(200);
+    meet(config, 20);
+    enter_slice();
+    Session* const session = of_stranger();
+    ASSERT_NE(session, nullptr);
+    fill_queue_of(*session);
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+    }
+    for (int i = 0; i < 230; ++i) {
+        session->heard = true;  // it is not silent
+        run_all(milliseconds(1));
+    }
+    EXPECT_EQ(counted().keys_ended, 1U);
+    again = false;
+    run_all(milliseconds(5));
 }
 
 // Of what it sends little arrives, a READ's answer now and then, so that it never falls silent. Its place is somebody

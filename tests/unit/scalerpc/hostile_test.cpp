@@ -188,12 +188,7 @@ TEST_F(ScalerpcStranger, ALateWriteIsNotExecuted) {
 TEST_F(ScalerpcStranger, AKeyEndsBeforeItsPlaceIsGivenAway) {
     outlast_slice(seconds(1), milliseconds(5));
     ASSERT_EQ(stranger.control().kind, News::Kind::Notice);
-    Session* left = nullptr;
-    for (const std::uint8_t pool : {std::uint8_t{0}, std::uint8_t{1}}) {
-        for (Session* const session : server->endpoint->slices().pools().tenants(pool)) {
-            left = session->guest->epoch == grant.epoch ? session : left;
-        }
-    }
+    Session* const left = of_stranger();
     ASSERT_NE(left, nullptr);
     ASSERT_EQ(left->qp->modify(verbs::QpState::Sqd), std::nullopt);  // nothing of its queue is done
     stranger.write_entry(entry(1, 0, grant.epoch));

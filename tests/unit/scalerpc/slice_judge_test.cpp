@@ -51,10 +51,14 @@ constexpr std::array kCases{
     Case{"quiet from the beginning", 201, 201, true, false, false, false, 0, SliceStep::Warm},
     Case{"quiet for less than half of it", 250, 199, true, false, false, false, 0, SliceStep::Go},
     Case{"everybody has gone", 50, 1, true, false, false, true, 0, SliceStep::Warm},
-    Case{"the next one is read", 365, 1, true, true, false, false, 4, SliceStep::Close},
+    Case{"the next one is read", 365, 1, true, true, false, false, 4, SliceStep::Go},
+    Case{"the next one was read, and clients ask once more", 365, 1, true, true, true, false, 4, SliceStep::Close},
     Case{"the next one was read early", 250, 1, true, true, true, false, 4, SliceStep::Go},
     Case{"over, and the next one is ready", 400, 1, true, true, true, false, 40, SliceStep::Switch},
-    Case{"over, and the next one is not", 400, 1, true, true, false, false, 40, SliceStep::Close},
+    Case{"over, and the next one is not", 400, 1, true, true, false, false, 40, SliceStep::Go},
+    Case{"over for long, and the next one was just read", 700, 1, true, true, true, false, 39, SliceStep::Close},
+    Case{"quiet, and the next one was just read", 250, 201, true, true, true, false, 4, SliceStep::Switch},
+    Case{"quiet, and the next one is read", 250, 201, true, true, false, false, 4, SliceStep::Go},
     Case{"the next one is not ready for long", 800, 1, true, true, false, false, 400, SliceStep::Switch},
     Case{"everybody has gone, the next one is ready", 50, 1, true, true, true, true, 4, SliceStep::Switch},
 };
@@ -70,7 +74,7 @@ TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
         view.warming = one.warming;
         view.warm = one.warm;
         view.deserted = one.deserted;
-        view.warmed_for = microseconds(one.warmed_us);
+        view.warmed_for = view.ready_for = microseconds(one.warmed_us);
         EXPECT_EQ(judge_slice(view), one.step) << one.what;
     }
 }
@@ -101,18 +105,38 @@ TEST(ScalerpcSliceJudge, WaitsLongerForThoseWhoNeverAsk) {
     EXPECT_EQ(slice.length, microseconds(5100)) << "from the first request on it has its usual length";
 }
 
-// A client that is slow on purpose keeps others waiting for so long at most.
-TEST(ScalerpcSliceJudge, WaitsForSlowClientsForSomeSlicesAtMost) {
+// However slow clients are, others wait for some slices at most.
+TEST(ScalerpcSliceJudge, WaitsForMostClientsForSomeSlicesAtMost) {
+    const Duration most = milliseconds(20);
     Patience patience;
-    EXPECT_EQ(patience.for_slow(microseconds(100), milliseconds(20)), Duration{});
+    EXPECT_EQ(patience.for_most(microseconds(100), most), Duration{});
     patience.on_heard(microseconds(150));
-    patience.on_heard(microseconds(20));
-    EXPECT_EQ(patience.for_slow(microseconds(100), milliseconds(20)), microseconds(300));
-    patience.on_slice(true);
-    EXPECT_LT(patience.for_slow(microseconds(100), milliseconds(20)), microseconds(300)) << "it is forgotten";
-    patience.on_heard(milliseconds(8));
-    EXPECT_EQ(patience.for_slow(microseconds(100), milliseconds(20)), milliseconds(1));
-    EXPECT_EQ(patience.for_slow(milliseconds(5), milliseconds(10)), milliseconds(10));
+    EXPECT_EQ(patience.for_most(microseconds(100), most), microseconds(300));
+    for (int i = 0; i < 100; ++i) {
+        patience.on_heard(microseconds(20));
+    }
+    EXPECT_LT(patience.for_most(microseconds(100), most), microseconds(60)) << "it is forgotten";
+    for (int i = 0; i < 200; ++i) {
+        patience.on_heard(milliseconds(8));
+    }
+    EXPECT_EQ(patience.for_most(microseconds(100), most), milliseconds(1));
+    EXPECT_EQ(patience.for_most(milliseconds(5), milliseconds(10)), milliseconds(10));
+}
+
+// One in four is very slow: the others have the same mean as before.
+TEST(ScalerpcSliceJudge, WaitsForNoClientThatIsMuchSlowerThanMost) {
+    const Duration slice = microseconds(100);
+    Patience patience;
+    for (int i = 0; i < 400; ++i) {
+        patience.on_heard(i % 4 == 0 ? milliseconds(5) : microseconds(40));
+    }
+    EXPECT_LT(patience.for_most(slice, milliseconds(20)), microseconds(200));
+    EXPECT_TRUE(patience.is_slow(milliseconds(5), slice));
+    EXPECT_FALSE(patience.is_slow(microseconds(100), slice)) << "a slice is no time";
+    for (int i = 0; i < 400; ++i) {
+        patience.on_heard(i % 4 == 0 ? microseconds(40) : milliseconds(5));
+    }
+    EXPECT_FALSE(patience.is_slow(milliseconds(5), slice)) << "most are as slow";
 }
 
 // Those whose requests take longer to be read than slices would always be read in vain.
@@ -123,7 +147,7 @@ TEST(ScalerpcSliceJudge, WaitsForSlowClientsForAsLongAsTheyNeed) {
     view.others = view.warming = true;
     EXPECT_EQ(judge_slice(view), SliceStep::Switch);
     view.patience = microseconds(901);
-    EXPECT_EQ(judge_slice(view), SliceStep::Close);
+    EXPECT_EQ(judge_slice(view), SliceStep::Go);
     view.warm = true;
     EXPECT_EQ(judge_slice(view), SliceStep::Switch) << "they are ready";
     view.warm = false;

@@ -28,7 +28,7 @@ TEST_F(ScalerpcSourceChecklist, I1_OnlyTheActiveGroupIsServed) {
             for (const Session* const session : slices().pools().tenants(pool)) {
                 const bool serving = session->guest->state == GuestState::Serving;
                 ASSERT_TRUE(!serving || pool == slices().slice().pool);
-                ASSERT_TRUE(!serving || session->guest->epoch == slices().slice().epoch);
+                ASSERT_TRUE(!serving || session->guest->served == slices().slice().number);
             }
         }
     }
@@ -141,7 +141,7 @@ TEST_F(ScalerpcSourceChecklist, ASwitchDrainsThenNotifiesThenSwapsThePools) {
         for (const Session* const session : slices().pools().tenants(pool)) {
             const GuestState state = session->guest->state;
             ASSERT_TRUE(state == GuestState::Leaving || state == GuestState::Fetching) << "told, or never served";
-            ASSERT_NE(session->guest->epoch, slices().slice().epoch);
+            ASSERT_NE(session->guest->served, slices().slice().number);
         }
         ASSERT_EQ(server->endpoint->server().requests_kept(), 0U) << "drained";
     }

@@ -1,4 +1,4 @@
-// What clients left in the blocks that others get next: nobody reads it, nor has it executed.
+// Clients leave bytes in blocks that others get next: nobody reads them, nor has them executed.
 #include <algorithm>
 
 #include "tests/unit/scalerpc/stranger.hpp"

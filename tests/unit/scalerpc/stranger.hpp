@@ -133,6 +133,18 @@ protected:
         run_all(milliseconds(3));
         EXPECT_EQ(count(CallStatus::Ok), before + 1);
     }
+    // The server's end of the stranger's session, as long as it has the place of its grant.
+    Session* of_stranger() {
+        const Pools& pools = server->endpoint->slices().pools();
+        for (const std::uint8_t pool : {std::uint8_t{0}, std::uint8_t{1}}) {
+            for (Session* const session : pools.tenants(pool)) {
+                if (pools.region().address() + pools.offset_of(*session->guest->berth) == grant.grant.address) {
+                    return session;
+                }
+            }
+        }
+        return nullptr;
+    }
     std::uint64_t breaches(Breach breach) { return counted().breaches.of(breach); }
 
     Stranger stranger{"10.0.0.9"};

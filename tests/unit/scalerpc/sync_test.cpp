@@ -93,8 +93,8 @@ protected:
     void look() {
         for (std::size_t i = 0; i < servers.size(); ++i) {
             const Slice& slice = servers[i]->endpoint->slices().slice();
-            if (slice.epoch != epochs[i]) {
-                epochs[i] = slice.epoch;
+            if (slice.number != numbers[i]) {
+                numbers[i] = slice.number;
                 began[i][slice.slot] = now;
             }
         }
@@ -167,7 +167,7 @@ protected:
         clocks.reserve(2);  // endpoints point to them
         return clocks;
     }
-    std::array<std::uint32_t, 2> epochs{};
+    std::array<std::uint64_t, 2> numbers{};
     std::array<std::map<std::uint64_t, Instant>, 2> began;
     std::map<Host*, Asked> asks;
     bool goes_on = true;

@@ -4,7 +4,7 @@
 namespace cairn::scalerpc {
 namespace {
 
-// What lies behind them in their sessions waits too, whether it was read or written.
+// Requests behind them in their sessions wait too, whether they were read or written.
 TEST_F(ScalerpcBackground, RequestsThatWaitInTheirBlocksAreExecutedOnceInLaterSlices) {
     begin_with_threads(small(64), 32);
     ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
