@@ -5,7 +5,6 @@
 #include <rdma/rdma_cma.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -78,9 +77,6 @@ private:
 struct Channel : rdma_event_channel {
     ibverbs::EventCount count{};
     std::deque<std::unique_ptr<Event>> waiting;
-    // The program, and threads that wait. The last one ends it: a program may end it while a thread waits, as it may
-    // close the file of a kernel, and the descriptor is not another one's before that thread has left.
-    std::atomic<std::uint32_t> users{1};
 
     [[nodiscard]] static Channel& of(rdma_event_channel* channel) noexcept { return *static_cast<Channel*>(channel); }
 };

@@ -115,26 +115,6 @@ static_assert(kNames.size() == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
     return 0;
 }
 
-void leave(Channel& channel) noexcept {
-    if (channel.users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        channel.count.close();
-        delete &channel;
-    }
-}
-
-class Use {
-public:
-    explicit Use(Channel& channel) noexcept : channel_(channel) {
-        channel_.users.fetch_add(1, std::memory_order_relaxed);
-    }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    ~Use() { leave(channel_); }
-
-private:
-    Channel& channel_;
-};
-
 }  // namespace
 
 int complete(Id& id) {
@@ -177,26 +157,28 @@ rdma_event_channel* cairn_rdma_create_event_channel(void) {
 }
 
 void cairn_rdma_destroy_event_channel(rdma_event_channel* channel) {
-    leave(Channel::of(channel));
+    Channel& ended = Channel::of(channel);
+    ended.count.close();
+    delete &ended;
 }
 
-// A cancellation point while it waits; nothing is held then. An event may have been taken back behind the descriptor's
-// count, by the end of its id: then there is none, and it waits again. A program may cancel the thread and end all that
-// it waits for without joining it, so that a thread which is to end looks at nothing of the program's any more.
+// A cancellation point while it waits; nothing is held then, and no object of it needs an end: a thread that is
+// cancelled unwinds through here without one. An event may have been taken back behind the descriptor's count, by the
+// end of its id: then there is none, and it waits again. A program may cancel the thread and end the channel without
+// joining it. So a thread that is to end does so before it looks at the channel.
 // mutants: rdmacm-get-cm-event
 int cairn_rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
     if (event == nullptr) {
         return result_of(EINVAL);
     }
-    pthread_testcancel();
-    Channel& of = Channel::of(channel);
-    const Use use(of);
     rdma_cm_event* taken = nullptr;
     while (taken == nullptr) {
-        if (!of.count.wait()) {
+        pthread_testcancel();
+        if (!Channel::of(channel).count.wait()) {
             return -1;
         }
-        const int refused = guarded([&] { return take_prepared(of, taken); });
+        pthread_testcancel();
+        const int refused = guarded([&] { return take_prepared(Channel::of(channel), taken); });
         if (refused != 0) {
             return refused;
         }
