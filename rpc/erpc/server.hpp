@@ -20,6 +20,12 @@ namespace cairn::erpc {
 class Endpoint;
 using HandlerTable = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
 
+// Returns why a slot's last request gets no answer.
+// mutants: erpc-server-why-unanswered
+[[nodiscard]] inline RefuseReason why_unanswered(const ServerSlot& slot) noexcept {
+    return slot.state == ServerSlotState::Declined ? RefuseReason::NotExecuted : RefuseReason::AnswerLost;
+}
+
 class Server final : public rpc::RequestKeeper {
 public:
     // The arguments outlive the server. `endpoint`: passed to handlers.
@@ -62,11 +68,6 @@ private:
                      Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
-    // Why the slot's last request gets no answer.
-    // mutants: erpc-server-why-unanswered
-    [[nodiscard]] static RefuseReason why_unanswered(const ServerSlot& slot) noexcept {
-        return slot.state == ServerSlotState::Declined ? RefuseReason::NotExecuted : RefuseReason::AnswerLost;
-    }
     // True if `handle` names the request whose handler runs, and the request has no answer yet.
     [[nodiscard]] bool is_running(const RequestHandle& handle) const noexcept {
         return reply_slot_ != nullptr && reply_session_->self == handle.session &&

@@ -157,7 +157,7 @@ void ServerTransfers::repeat_answer(const Arrival& arrival, ServerSlot& slot) no
         slot.resent = true;
         server_.send_answer(arrival.session, slot, {0, true}, &arrival.packet(), arrival.now);
     } else if (is_unanswered(slot)) {
-        server_.writer_.refuse(arrival.session, slot.request_number, Server::why_unanswered(slot), arrival.now);
+        server_.writer_.refuse(arrival.session, slot.request_number, why_unanswered(slot), arrival.now);
     } else {
         server_.statistics_.count(Drop::DuplicateBusy);
     }
@@ -176,7 +176,7 @@ void ServerTransfers::on_rfr(const Arrival& arrival) noexcept {
     if (!current || slot.state != ServerSlotState::Answered) {
         statistics.count(Drop::StaleRequest);
         if (current && is_unanswered(slot)) {
-            server_.writer_.refuse(session, slot.request_number, Server::why_unanswered(slot), arrival.now);
+            server_.writer_.refuse(session, slot.request_number, why_unanswered(slot), arrival.now);
         }
         return;
     }
