@@ -7,13 +7,13 @@ namespace cairn::copyrpc {
 
 namespace {
 
-constexpr std::uint64_t kSharesOfPool = 4;
+constexpr std::uint64_t kLateShares = 4;
 
 }  // namespace
 
 // mutants: copyrpc-late-answers-has-share
 bool LateAnswers::has_share(const SessionLateAnswers& own, std::uint64_t bytes) const noexcept {
-    return own.bytes == 0 || own.bytes + bytes + bytes_ <= pool_.capacity_bytes() / kSharesOfPool;
+    return own.bytes == 0 || own.bytes + bytes + bytes_ <= pool_.capacity_bytes() / kLateShares;
 }
 
 // mutants: copyrpc-late-answers-put-off

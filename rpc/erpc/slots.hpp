@@ -60,10 +60,10 @@ enum class ServerSlotState : std::uint8_t {
     Declined,   // its handler has not executed it
 };
 
+constexpr std::uint32_t kNoRoom = rpc::MsgBuffer::kNoMessage;  // `bytes` of an answer for which there is no memory
+
 // The last request accepted in a slot, and its answer. The answer is kept until the slot's next request comes or
 // ServerMessages gives it up.
-constexpr std::uint32_t kNoRoom = MsgBuffer::kNoMessage;  // `bytes` of an answer for which there is no memory
-
 struct ServerSlot {
     std::uint64_t request_number = 0;
     rpc::MsgBuffer response{};

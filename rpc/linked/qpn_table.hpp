@@ -25,7 +25,7 @@ public:
         while (places_[at].qpn != 0) {
             at = next(at);
         }
-        places_[at] = {qpn.value, session.value};
+        places_[at] = {qpn.value, session.number()};
     }
     // The number is in the table. Those behind it move up, so that none is behind a gap.
     // mutants: linked-qpn-table-remove

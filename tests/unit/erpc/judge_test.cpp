@@ -108,14 +108,15 @@ TEST_F(JudgeRequestPacket, EveryStateAndEveryNumberHasItsVerdict) {
     using V = PacketVerdict;
     struct Row {
         std::uint64_t number;
-        std::array<PacketVerdict, 6> verdicts;  // by state
+        std::array<PacketVerdict, kStates.size()> verdicts;  // by state
     };
     for (const Row& row :
-         {Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
-          Row{kCurrent, {V::Stale, V::Part, V::GivenUp, V::Known, V::Known, V::Known}},
-          Row{kCurrent + kSlotsPerSession, {V::Begin, V::Begin, V::Begin, V::Busy, V::Begin, V::Begin}},
-          Row{kCurrent + kMaxRequestJump, {V::Begin, V::Begin, V::Begin, V::Busy, V::Begin, V::Begin}},
-          Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}}}) {
+         {Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent, {V::Stale, V::Part, V::GivenUp, V::Known, V::Known, V::Known, V::Known}},
+          Row{kCurrent + kSlotsPerSession, {V::Begin, V::Begin, V::Begin, V::Busy, V::Begin, V::Begin, V::Begin}},
+          Row{kCurrent + kMaxRequestJump, {V::Begin, V::Begin, V::Begin, V::Busy, V::Begin, V::Begin, V::Begin}},
+          Row{kCurrent + kMaxRequestJump + 1,
+              {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}}}) {
         for (std::size_t i = 0; i < kStates.size(); ++i) {
             EXPECT_EQ(judged(kStates[i], row.number, 5000), row.verdicts[i]) << row.number << " in state " << i;
         }

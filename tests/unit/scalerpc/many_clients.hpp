@@ -115,7 +115,7 @@ protected:
                 taken.insert(session->guest->berth->slot);
             }
             for (std::uint32_t slot = 0; slot != Pools::slots_for(config); ++slot) {
-                Guest nobody(config.shape, 0);
+                Guest nobody(config.shape, {}, 0);
                 nobody.berth = Berth{pool, slot};
                 for (std::uint32_t i = 0; taken.count(slot) == 0 && i != config.shape.blocks; ++i) {
                     const std::span<const std::uint8_t> block = pools.block(nobody, i);
