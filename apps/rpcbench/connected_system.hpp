@@ -107,7 +107,7 @@ private:
             ++self.connected_;
         } else if (!self.closing_) {
             self.fail(
-                fmt::format("session {} {}", session.value,
+                fmt::format("session {} {}", session.number(),
                             self.is_connected() ? "ended: the peer is gone; is the server running?" : why_none(event)));
         }
     }

@@ -117,7 +117,7 @@ void ErpcSystem::session_changed(void* context, SessionId session, erpc::Session
     if (event == erpc::SessionEvent::Connected) {
         ++self.connected_;
     } else if (!self.closing_) {
-        self.fail(fmt::format("session {} ended: {}", session.value, app::why(reason)));
+        self.fail(fmt::format("session {} ended: {}", session.number(), app::why(reason)));
     }
 }
 
