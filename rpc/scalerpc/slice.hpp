@@ -60,6 +60,7 @@ struct SliceView {
     bool deserted = false;  // nobody is served any more
     Duration warmed_for{};  // since they began to be read
     Duration ready_for{};   // since is_ready()
+    bool clocked = false;   // a common clock says when it ends
     Duration patience{};    // in which most clients are likely to be heard
 };
 
@@ -139,7 +140,7 @@ private:
 }
 
 // A slice that is quiet ends early. One whose successor is not ready goes on, and serves its clients meanwhile. Then
-// they are told by their answers that it is over, if they are likely to ask once more.
+// they are told by their answers that it is over, if they are likely to ask once more and no common clock ends it.
 // mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
     if (!view.others) {
@@ -154,7 +155,7 @@ private:
     if (!is_ready(view)) {
         return SliceStep::Go;
     }
-    if (quiet || (over && view.ready_for >= view.drain)) {
+    if (quiet || (over && (view.clocked || view.ready_for >= view.drain))) {
         return SliceStep::Switch;
     }
     return view.elapsed >= view.length - view.drain ? SliceStep::Close : SliceStep::Go;

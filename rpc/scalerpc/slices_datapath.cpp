@@ -99,6 +99,7 @@ void Slices::become(Session& session, GuestState state) noexcept {
 SliceView Slices::view(Instant now) const noexcept {
     const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
+    view.clocked = !free;
     view.elapsed = now - slice_.began;
     view.patience = patience_.for_most(slice_.usual, std::min(config_.notice_timeout, Patience::kMost));
     view.length = config_.features.warmup ? slice_.length : std::max(slice_.length, view.patience);
@@ -174,7 +175,7 @@ void Slices::end_keys_of_the_late(Instant now) {
                 continue;
             }
             if (now < late) {
-                next_late_ = std::min(next_late_, late);
+                next_late_ = std::min({next_late_, late, now + config_.notice_timeout});  // a notice may leave soon
                 continue;
             }
             ++statistics_.keys_ended;

@@ -79,6 +79,17 @@ TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
     }
 }
 
+TEST(ScalerpcSliceJudge, EndsSlicesOfACommonClockInTime) {
+    SliceView view;
+    view.elapsed = view.length = microseconds(400);
+    view.drain = microseconds(40);
+    view.others = view.warming = view.warm = true;
+    view.ready_for = microseconds(1);
+    EXPECT_EQ(judge_slice(view), SliceStep::Close);
+    view.clocked = true;
+    EXPECT_EQ(judge_slice(view), SliceStep::Switch);
+}
+
 TEST(ScalerpcSliceJudge, WaitsLongerForThoseWhoNeverAsk) {
     const Duration most = milliseconds(20);
     Patience patience;
