@@ -1,6 +1,7 @@
 // Clients change names and write to files at all shards at once, while shards end and come back.
 #include <algorithm>
 
+#include "tests/support/environment.hpp"
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
 #include "tests/unit/fs_shard/storm_writer.hpp"
 
