@@ -11,7 +11,6 @@
 #include "apps/rpcbench/system.hpp"
 #include "lib/connections/home.hpp"
 #include "lib/verbs/device.hpp"
-#include "rpc/common/host_shares.hpp"
 
 namespace cairn::rpcbench {
 
@@ -20,12 +19,11 @@ struct Places {
     std::uint16_t all = 0;
     std::uint16_t own = 0;  // that it makes itself
 };
-// A server takes `--sessions` clients of one host.
+// A server takes `--sessions` clients, of any hosts.
 [[nodiscard]] inline Places places_of(const Options& options) noexcept {
-    constexpr std::size_t kMost = 4096;
     const std::size_t own = options.peer.empty() ? 0 : options.sessions;
-    const std::size_t guests = options.server ? rpc::HostShares::places_for(options.sessions) : 0;
-    return {static_cast<std::uint16_t>(std::max(own, std::min(own + guests, kMost))), static_cast<std::uint16_t>(own)};
+    const std::size_t guests = options.server ? options.sessions : 0;
+    return {static_cast<std::uint16_t>(std::min<std::size_t>(own + guests, 0xffff)), static_cast<std::uint16_t>(own)};
 }
 
 // `Event` is the system's session event.
