@@ -90,7 +90,7 @@ private:
     // Why a session did not open.
     [[nodiscard]] static const char* why_none([[maybe_unused]] Event event) noexcept {
         if constexpr (requires { Event::Refused; }) {
-            return event == Event::Refused
+            return event == Event::Refused || event == Event::Disconnected
                        ? "was refused: has the server this --service and --system, places for so many --sessions of a "
                          "host, and the same --flow, or --block and --blocks?"
                        : "did not open: nobody answers; is the server running, with this --system?";
