@@ -122,7 +122,7 @@ void PcapWriter::add(std::span<const std::span<const std::uint8_t>> segments, In
     std::memcpy(at, &header, sizeof(header));
     at += sizeof(header);
     for (const auto& segment : segments) {
-        // What has vanished since it was sealed is recorded as what stood in the buffer.
+        // Memory that has vanished since it was sealed is recorded as the buffer held it.
         (void)UserMemory::run([segment, at]() noexcept { std::copy(segment.begin(), segment.end(), at); });
         at += segment.size();
     }

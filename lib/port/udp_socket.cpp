@@ -115,7 +115,7 @@ net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& por
     return net::IpAddress::from_v4(address.ss_family == AF_INET ? ntohl(v4.sin_addr.s_addr) : 0);
 }
 
-// All else that goes wrong is told by who opens a socket for good.
+// The caller that opens a socket for good tells of all other errors.
 Status check_address(const net::IpAddress& address) {
     sockaddr_storage to{};
     const socklen_t length = to_sockaddr(address, 0, to);

@@ -34,7 +34,7 @@ public:
 
     // Gives a session a berth in the pool. Returns false if all are taken.
     bool take_berth(std::uint8_t pool, Session& session);
-    // Takes the berth back, if the session has one. Requests that its client left there are zero afterwards: whoever
+    // Takes the berth back, if the session has one. Requests that its client left there are zero afterwards: the client
     // comes next neither answers for them nor reads them.
     void give_back(Session& session);
     // Makes a session's berth zero, if it has one. A client that ends may have left a part of a request anywhere.

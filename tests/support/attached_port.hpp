@@ -15,7 +15,7 @@ class AttachedPort : public port::Port {
 public:
     using Range = std::span<const std::uint8_t>;
 
-    // Sees each datagram that leaves, and for whom.
+    // Sees each datagram that leaves, and its destination.
     std::function<void(Range, const net::IpAddress&)> tap = [](Range, const net::IpAddress&) {};
     bool sends_in_place = false;
     std::vector<Range> attached;

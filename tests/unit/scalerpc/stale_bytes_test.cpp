@@ -97,7 +97,7 @@ TEST_F(ScalerpcStaleBytes, AFormerClientsPlaceTellsNothingOfIt) {
     }
 }
 
-// A client leaves requests for the slices of whoever gets its place next: for each block another one.
+// A client leaves requests for the slices of the next client in its place: for each block another one.
 TEST_F(ScalerpcStaleBytes, WhatALeavingClientWroteIsNobodysRequest) {
     outlast_slice(seconds(1), milliseconds(5));
     ASSERT_EQ(stranger.control().kind, News::Kind::Notice);
