@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT, COMPILER = sys.argv[1], sys.argv[2:]
@@ -346,22 +347,26 @@ class Switches(unittest.TestCase):
 
 
 class MutantRuns(unittest.TestCase):
-    """A test that is run leaves no process, whether it ends or not, whatever process group its children make."""
+    """A test that is run leaves no process, whether it ends or not, whatever process group, session or parent its
+    children take."""
 
     FORKS = ('import os, sys, time\n'
-             'for own_group in False, True:\n'
+             'def leave():\n'
+             '    os.setsid()\n'
+             '    os.fork() == 0 or os._exit(0)\n'
+             'for way in lambda: None, lambda: os.setpgid(0, 0), os.setsid, leave:\n'
              '    if os.fork() == 0:\n'
-             '        os.setpgid(0, 0) if own_group else None\n'
+             '        way()\n'
              '        open(sys.argv[1], "a").write(str(os.getpid()) + "\\n")\n'
              '        time.sleep(1000)\n'
              'open(sys.argv[1], "a").close()\n'
-             'while len(open(sys.argv[1]).readlines()) < 2:\n'
+             'while len(open(sys.argv[1]).readlines()) < 4:\n'
              '    time.sleep(0.01)\n'
              'time.sleep(float(sys.argv[2]))\n'
              'sys.exit(7)\n')
 
     def children_of(self, seconds, sleeps):
-        """The exit code of a test with two children, and those that are alive after it."""
+        """The exit code of a test with four children, and those that are alive after it."""
         file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / 'children'
         code = mutant_runs.exit_code([sys.executable, '-c', self.FORKS, file, str(sleeps)], seconds)
         children = file.read_text(encoding='utf-8').split() if file.exists() else []
@@ -376,19 +381,33 @@ class MutantRuns(unittest.TestCase):
             return False
 
     def test_one_that_ends_leaves_no_children(self):
-        self.assertEqual(self.children_of(None, 0), (7, 2, []))
+        self.assertEqual(self.children_of(None, 0), (7, 4, []))
 
     def test_one_that_does_not_end_is_ended_with_its_children(self):
         for seconds in (2, 8, 32):  # a busy machine may not come to the forks before
             code, children, alive = self.children_of(seconds, 1000)
             self.assertIsNone(code)
             self.assertEqual(alive, [])
-            if children == 2:
+            if children == 4:
                 return
         self.fail('no child was ever forked')
 
     def test_one_that_a_signal_ends_has_its_number(self):
-        self.assertEqual(mutant_runs.exit_code(['sh', '-c', 'kill -9 $$'], 20), -9)
+        self.assertEqual(mutant_runs.exit_code(['sh', '-c', 'kill -9 $$'], None), -9)
+
+    def test_a_command_that_is_not_there_fails(self):
+        self.assertEqual(mutant_runs.exit_code([str(self.__class__)], None), 127)
+
+    def test_a_run_that_is_interrupted_leaves_nothing(self):
+        file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / 'children'
+        run = subprocess.Popen([sys.executable, mutant_runs.__file__, 'ever', sys.executable, '-c', self.FORKS, file,
+                                '1000'])
+        while not file.exists() or len(file.read_text(encoding='utf-8').split()) < 4:
+            self.assertIsNone(run.poll())
+            time.sleep(0.01)
+        run.terminate()
+        run.wait()
+        self.assertEqual([child for child in file.read_text(encoding='utf-8').split() if self.is_alive(child)], [])
 
 
 unittest.main(argv=sys.argv[:1])
