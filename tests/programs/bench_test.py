@@ -93,6 +93,19 @@ class Runs(unittest.TestCase):
         self.assertEqual([found[name]['raw'] for name in ('ruler.theirs', 'ours', 'ratio')],
                          [[None, 10], [5, 0], [None, 0]])
 
+    def test_a_rate_of_nothing_failed_and_ends_no_suite(self):
+        row = 'calibration.q80.emulated'  # the checks divide by it
+        for measured, raw in ([0.0, 3.0], [None, 3.0]), ([3.0, 0.0], [3.0, None]):
+            script = Script(**{row: list(measured)})
+            rows = [[(row, lambda bench: bench.next(row), [('', 'Mops', float), ('.misses', 'per call', lambda _: 0)])],
+                    [('calibration.q240.emulated', lambda _: 1, [('', 'Mops', float)])]]
+            contents = []
+            record = bench_runs.measure(rows, script, 2, 1, changed=lambda record: contents.append(
+                bench_report.document({'seconds': 1}, bench_scalerpc, record)))
+            self.assertEqual((record.values[row][1], len(contents)), (raw, 4))
+            self.assertEqual(record.failed, {row: ['it measured nothing']})
+            self.assertIn('fall 3.0 times', contents[-1]['checks'][0][0])
+
     def test_what_the_machine_lacks_is_tried_once_and_the_rest_is_kept(self):
         script = Script(**{'ruler.theirs': [bench_runs.Unavailable('not installed')], 'ours': [5, 6]})
         record = bench_runs.measure(PAIR, script, 2, seed=1)
