@@ -3,7 +3,8 @@ import os
 import textwrap
 
 from bench_plots import chart
-from bench_report import ROOT, origin, short, verdict, with_section
+import bench_report
+from bench_report import ROOT, origin, short, verdict
 from bench_findings import not_shown, seen
 from bench_scalerpc import (ACTIVE, BATCHES, CONTEXTS, COUNTED, COUNTS, FEATURES, GROUPS_OF, LONGER, MEMORY_COUNTS,
                             MISS_NS, NEVER_FULL, OTHERS, PARTS, PERCENTS, QUEUE_PAIRS, SLICES_US, STAGES, SYSTEMS,
@@ -232,13 +233,8 @@ def section(content):
 
 def rewrite(content):
     values = {entry['name']: entry['value'] for entry in content['results']}
+    pictures = charts(values)
+    bench_report.rewrite({PAGE: (content, section)})
     os.makedirs(CHARTS, exist_ok=True)
-    for name, picture in charts(values).items():
-        with open(os.path.join(CHARTS, f'{name}.svg'), 'w', encoding='utf-8') as file:
-            file.write(picture)
-    with open(PAGE, encoding='utf-8') as file:
-        text = file.read()
-    with open(PAGE, 'w', encoding='utf-8') as file:
-        file.write(with_section(text, content, section))
-
-
+    for name, picture in pictures.items():
+        bench_report.replace(os.path.join(CHARTS, f'{name}.svg'), picture)

@@ -83,13 +83,17 @@ def rounded(value):
     return [rounded(each) for each in value] if isinstance(value, list) else value
 
 
-def write(path, content):
-    """The whole file or none of it; a list of numbers takes one line."""
-    text = json.dumps(rounded(content), indent=1)
-    text = re.sub(r'\[[^][{}"]*\]', lambda numbers: ' '.join(numbers.group().split()), text)
+def replace(path, text):
+    """The whole file or none of it."""
     with open(f'{path}.new', 'w', encoding='utf-8') as file:
-        file.write(text + '\n')
+        file.write(text)
     os.replace(f'{path}.new', path)
+
+
+def write(path, content):
+    """A list of numbers takes one line."""
+    text = json.dumps(rounded(content), indent=1)
+    replace(path, re.sub(r'\[[^][{}"]*\]', lambda numbers: ' '.join(numbers.group().split()), text) + '\n')
 
 
 def short(value):
@@ -190,18 +194,33 @@ def with_section(text, contents, make=section):
     return before + BEGIN + ''.join(make(contents)) + END + rest.split(END)[1]
 
 
-def read(paths):
+# mutants: bench-report-read
+def read(paths, suite=None):
+    """What --json wrote, of any suite or of this one. Raises OSError, or ValueError; both name the file."""
     contents = []
     for path in paths:
         with open(path, encoding='utf-8') as file:
-            contents.append(json.load(file))
+            try:
+                content = json.load(file)
+            except ValueError as error:
+                raise ValueError(f'{path}: {error}') from error
+        if not isinstance(content, dict) or 'results' not in content or suite not in (None, content.get('suite')):
+            raise ValueError(f'{path} is not what scripts/bench {suite or ""} --json wrote'.replace('  ', ' '))
+        contents.append(content)
     return contents
+
+
+# mutants: bench-report-rewrite
+def rewrite(contents_of):
+    """{document: (contents, what makes its section)}. All texts are made before one is written."""
+    texts = {}
+    for document, (contents, make) in contents_of.items():
+        with open(document, encoding='utf-8') as file:
+            texts[document] = with_section(file.read(), contents, make)
+    for document, text in texts.items():
+        replace(document, text)
 
 
 def rewrite_documents(paths):
     contents = read(paths)
-    for document, make in SECTIONS.items():
-        with open(document, encoding='utf-8') as file:
-            text = file.read()
-        with open(document, 'w', encoding='utf-8') as file:
-            file.write(with_section(text, contents, make))
+    rewrite({document: (contents, make) for document, make in SECTIONS.items()})

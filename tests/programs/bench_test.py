@@ -392,6 +392,30 @@ class Report(unittest.TestCase):
             with open(path, encoding='utf-8') as file:
                 self.assertRegex(file.read(), r'"raw": \[[\d., nul]+\]')
 
+    def test_what_is_no_such_file_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'results.json')
+            for text in '', '{', '[]', '{"suite": "rc"}', '{"suite": "rc", "results": []}':
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, path):
+                    bench_report.read([path], 'scalerpc')
+            self.assertEqual(bench_report.read([path])[0]['results'], [])
+
+    def test_a_section_that_cannot_be_made_leaves_all_documents_as_they_were(self):
+        with tempfile.TemporaryDirectory() as folder:
+            documents = [os.path.join(folder, name) for name in ('first', 'second')]
+            for document in documents:
+                with open(document, 'w', encoding='utf-8') as file:
+                    file.write(f'{bench_report.BEGIN}old\n{bench_report.END}')
+            makers = iter((lambda _: ['new\n'], lambda content: content['what is missing']))
+            with self.assertRaises(KeyError):
+                bench_report.rewrite({document: ({}, next(makers)) for document in documents})
+            self.assertEqual([read_text(document).splitlines()[1] for document in documents], ['old', 'old'])
+            bench_report.rewrite({document: ({}, lambda _: ['new\n']) for document in documents})
+            self.assertEqual([read_text(document).splitlines()[1] for document in documents], ['new', 'new'])
+            self.assertEqual(sorted(os.listdir(folder)), ['first', 'second'])
+
     def test_one_run_has_no_spread(self):
         about = {**self.content(), 'runs': 1, 'seconds': 0.3, 'sweep_seconds': 0.3}
         self.assertIn('one run of 0.3 s', bench_report.origin(about))
