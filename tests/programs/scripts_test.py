@@ -39,9 +39,10 @@ MESON = '''#!/usr/bin/env python3
 import json, os, sys
 with open(os.path.join(os.environ['FAKE_FOLDER'], 'meson'), 'w') as file:
     json.dump([sys.argv[1:], dict(os.environ)], file)
-os.makedirs('build/meson-logs', exist_ok=True)
+build = sys.argv[sys.argv.index('-C') + 1] if '-C' in sys.argv else 'build'
+os.makedirs(f'{build}/meson-logs', exist_ok=True)
 setup = '-' + sys.argv[sys.argv.index('--setup') + 1] if '--setup' in sys.argv else ''
-with open(f'build/meson-logs/testlog{setup}.json', 'w') as file:
+with open(f'{build}/meson-logs/testlog{setup}.json', 'w') as file:
     file.write('{"result": "OK"}')
 '''
 
@@ -58,6 +59,10 @@ class Scripts(unittest.TestCase):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
         os.chmod(path, 0o755)
+
+    def build_nothing(self):
+        for name in ('ninja', 'meson'):
+            self.tool(name, '#!/bin/sh\nexit 1\n')
 
     def run_script(self, name, *arguments, path=None, cpus=None, root=ROOT, **environment):
         """Exit code, lines of stdout, stderr."""
@@ -142,12 +147,53 @@ class Deps(Scripts):
         self.assertEqual(self.run_script('deps', 'everything')[0], 2)
 
 
+class Bench(Scripts):
+    def test_what_makes_no_sense_is_refused_before_anything_is_built(self):
+        self.build_nothing()
+        nothing = os.path.join(self.folder, 'nothing')
+        for name, value in (('--only', '('), ('--only', 'no.such.row'), ('--runs', '0'), ('--seconds', 'nan'),
+                            ('--cpus', 'one'), ('--json', f'{nothing}/file'), ('--readme', nothing),
+                            ('--readme', __file__)):
+            status, out, err = self.run_script('bench', *(['rc'] if name != '--readme' else []), name, value)
+            self.assertEqual((status, out), (2, []), err)
+            self.assertIn(value, err.splitlines()[-1])
+            self.assertNotIn('Traceback', err)
+
+    def test_a_page_is_made_of_its_own_suite_alone(self):
+        figures = os.path.join(ROOT, 'tests/data/figures/rc.json')
+        for file in figures, __file__, os.path.join(self.folder, 'nothing'):
+            status, out, err = self.run_script('plot', file)
+            self.assertEqual((status, out, len(err.splitlines())), (2, [], 1), err)
+            self.assertIn(file, err)
+
+
+class Instructions(Scripts):
+    def test_options_are_judged(self):
+        self.build_nothing()
+        self.tool('valgrind', '#!/bin/sh\n')
+        for arguments in (('--window',), ('--window', 'many'), ('--window', '0'), ('--window', '1025'),
+                          ('--system', 'tcp'), ('much',), ('900', '--system', 'copyrpc')):
+            status, out, err = self.run_script('instructions', *arguments)
+            self.assertEqual((status, out, len(err.splitlines())), (2, [], 1), err)
+            self.assertIn(arguments[-1], err)
+
+
 class Test(Scripts):
     def test_options_are_judged(self):
-        for arguments in (('--soak',), ('--soak', 'long'), ('--soak', '0'), ('--fuzz', '-1'), ('--fast',)):
+        self.build_nothing()
+        for arguments in (('--soak',), ('--soak', 'long'), ('--soak', '0'), ('--fuzz', '-1'), ('--fast',),
+                          ('--soak', '3', '--fast')):
             status, out, err = self.run_script('test', *arguments)
             self.assertEqual((status, out), (2, []))
             self.assertIn(arguments[-1], err)
+
+    def test_numbers_of_histories_are_judged(self):
+        self.build_nothing()
+        for name, value in (('SIM_RUNS', 'many'), ('SIM_RUNS', '0'), ('SIM_RUNS', '1e6'), ('SIM_SEED', '-1'),
+                            ('SIM_SEED', 'x'), ('SIM_SEED', '1' + '0' * 18)):
+            status, out, err = self.run_script('test', '--soak', '3', CAIRN_NO_DEPS='1', **{name: value})
+            self.assertEqual((status, out), (2, []))
+            self.assertIn(f'{name}={value}', err)
 
     def run_tests(self, *arguments, **environment):
         """Returns the words and the environment that meson gets, and what the script says."""
@@ -161,13 +207,15 @@ class Test(Scripts):
             return *json.load(file), out
 
     def test_long_runs_begin_with_a_new_seed_that_can_be_given_again(self):
-        for arguments in (('--full',), ('--soak', '3')):
+        for arguments in (('--full',), ('--soak', '3'), ('--full', '--soak', '3'),
+                          ('--sanitize=address', '--soak', '3')):
             before = int(time.time())
             _, environment, out = self.run_tests(*arguments)
             seed = environment['SIM_SEED']
             self.assertTrue(before <= int(seed) // 1_000_000 <= time.time(), seed)
             again = f'SIM_SEED={seed} scripts/test {" ".join(arguments)}'
-            self.assertIn(f'histories begin with seed {seed}; the same again: {again}', out)
+            begin = [line for line in out if line.startswith('histories')]
+            self.assertEqual(begin, [f'histories begin with seed {seed}; the same again: {again}'])
             _, environment, _ = self.run_tests(*arguments, SIM_SEED='77')
             self.assertEqual(environment['SIM_SEED'], '77')
 
