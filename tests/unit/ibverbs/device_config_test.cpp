@@ -58,7 +58,7 @@ TEST(DeviceConfigTest, ALineIsToldOnce) {
         tell_once("as is number " + std::to_string(i));
     }
     const std::string told = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(told.substr(0, 41), "this is told\nas is number 0\nas is number 1");
+    EXPECT_TRUE(told.starts_with("this is told\nas is number 0\nas is number 1\n")) << told;
     EXPECT_EQ(static_cast<std::size_t>(std::count(told.begin(), told.end(), '\n')), kMostLines);
 }
 
