@@ -5,6 +5,7 @@
 
 Programs that are not installed are skipped, with the package's name.
 """
+import filecmp
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 import unittest
+import uuid
 
 import dropin_test as dropin
 
@@ -142,6 +144,104 @@ class Iser(Known):
             out = self.run_here('iscsi-readcapacity16', '-i', self.INITIATOR, url)
             self.assertIn(f'Total size:{16 << 20}', out)
             self.assertIsNone(target.poll())
+
+
+class Dapl(Known):
+    """The provider over rdma_cm: that of `ucm` addresses by LIDs, which RoCE has not."""
+    DTEST_PORT = 15828  # of TCP, where dtest's ends tell each other who they are
+
+    def setting(self, address):
+        path = f'{self.folder}/{address}.conf'
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(f'cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "{address} 0" ""\n')
+        return {'DAT_OVERRIDE': path}
+
+    def test_dtest(self):
+        self.needs_package('dtest', 'dapl2-utils')
+        with dropin.Ended(['dtest', '-P', 'cma', '-B', '4'], SERVER, **self.setting(SERVER)) as server:
+            self.listens(self.DTEST_PORT, server)
+            self.assertIn('PASSED', self.run_here('dtest', '-P', 'cma', '-B', '4', '-h', SERVER,
+                                                  **self.setting(CLIENT)))
+            out, err = server.communicate(timeout=dropin.SECONDS)
+            self.assertIn('PASSED', out + err)
+
+    def test_dapltest(self):
+        self.needs_package('dapltest', 'dapl2-utils')
+        with dropin.Ended(['dapltest', '-T', 'S', '-D', 'cma'], SERVER, **self.setting(SERVER)) as server:
+            self.until(lambda: 'Service Point Ready' in server.stdout.readline(), [server])
+            for words in ('-T T -i 10 -t 1 -w 1 client SR 256 server SR 256 client RW 4096 server RR 4096', '-T Q'):
+                kind, which, *more = words.split()
+                out = self.run_here('dapltest', kind, which, '-s', SERVER, '-D', 'cma', *more, **self.setting(CLIENT))
+                self.assertIn('Exiting' if which == 'T' else '', out)
+            out, err = server.communicate(timeout=dropin.SECONDS)
+            self.assertEqual(server.returncode, 0, out + err)
+
+
+class Ceph(Known):
+    """A monitor and an object store, whose messages go over queue pairs, and a file that comes back as it was."""
+    SETTINGS = '''[global]
+fsid = {fsid}
+mon host = v1:{address}:{port}
+public addr = {address}
+cluster addr = {address}
+auth cluster required = none
+auth service required = none
+auth client required = none
+ms type = async+rdma
+ms async rdma device name = cairn0
+ms async rdma gid idx = 1
+ms async rdma roce ver = 2
+ms bind msgr2 = false
+osd pool default size = 1
+osd crush chooseleaf type = 0
+osd memory target = 939524096
+mon allow pool size one = true
+bluestore block size = 400000000
+run dir = {folder}
+admin socket = {folder}/$name.asok
+log file = {folder}/$name.log
+pid file =
+keyring = /dev/null
+mon data = {folder}/mon
+osd data = {folder}/osd
+'''
+
+    def setUp(self):
+        super().setUp()
+        for program, package in (('ceph-mon', 'ceph-mon'), ('ceph-osd', 'ceph-osd'), ('rados', 'ceph-common')):
+            self.needs_package(program, package)
+        self.words = ('--conf', f'{self.folder}/conf')
+        self.fsid = str(uuid.uuid4())
+        for each in ('mon', 'osd'):
+            os.mkdir(f'{self.folder}/{each}')
+        self.port = dropin.free_port()
+        with open(f'{self.folder}/conf', 'w', encoding='ascii') as file:
+            file.write(self.SETTINGS.format(fsid=self.fsid, address=SERVER, port=self.port, folder=self.folder))
+
+    def at_server(self, *words):
+        """All share the address."""
+        return self.run_here(words[0], *self.words, *words[1:], address=SERVER)
+
+    def started(self, *words):
+        return dropin.Ended([words[0], *self.words, '-i', words[1], '-f'], SERVER)
+
+    def test_a_file_comes_back(self):
+        monitors, one, other = (f'{self.folder}/{name}' for name in ('monmap', 'one', 'other'))
+        address = f'v1:{SERVER}:{self.port}'
+        self.run_here('monmaptool', '--create', '--fsid', self.fsid, '--addv', 'a', address, monitors)
+        self.at_server('ceph-mon', '--mkfs', '-i', 'a', '--monmap', monitors)
+        with open(one, 'wb') as file:
+            file.write(os.urandom(5_000_000))
+        with self.started('ceph-mon', 'a') as monitor:
+            self.until(lambda: 'quorum a' in self.at_server('ceph', '-s'), [monitor])
+            self.at_server('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', str(uuid.uuid4()))
+            with self.started('ceph-osd', '0') as store:
+                pool = ('ceph', *self.words, 'osd', 'pool', 'create', 'pool', '1')
+                self.until(lambda: dropin.run(*pool)[0] == 0, [monitor, store])  # EPERM in a monitor's first moments
+                self.at_server('rados', '-p', 'pool', 'put', 'object', one)
+                self.at_server('rados', '-p', 'pool', 'get', 'object', other)
+                self.assertEqual((monitor.poll(), store.poll()), (None, None))
+        self.assertTrue(filecmp.cmp(one, other, shallow=False))
 
 
 class Qmp:
