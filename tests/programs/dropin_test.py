@@ -28,6 +28,11 @@ SERVER, CLIENT = (('{}.{}.{}.' + host).format(*NET) for host in ('2', '3'))
 SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN, COUNTED, UNUSED = (
     '{}.{}.{}.{}'.format(*NET, host) for host in range(4, 13))
 SECONDS = 60
+# Of programs over rdma_cm.
+ENDLESS = ('rping, many in turn', 'cmtime')  # their servers go on
+# The server does not listen yet.
+NOT_YET = re.compile(r'REJECTED[;,]? error: 8|UNREACHABLE[;,]? error: 1\b|Unexpected CM event bl blka 8')
+SAYS = {'fio': 'err= 0'}  # of programs whose exit code is 0 in any case
 
 
 def environment(devices, **more):
@@ -125,6 +130,43 @@ class DropIn(unittest.TestCase):
             self.assertEqual(code, 0, out + err)
             out, err = server.communicate(timeout=SECONDS)
             self.assertEqual(server.returncode, 0, out + err)
+
+    def awaits(self, address, server):
+        """Until the server has opened its device. It listens a moment later."""
+        wanted = ''.join(f'{int(part):02X}' for part in reversed(address.split('.')))
+        for _ in range(SECONDS * 50):
+            with open('/proc/net/udp', encoding='ascii') as table:
+                if f' {wanted}:12B7 ' in table.read():
+                    time.sleep(0.2)
+                    return
+            if server.poll() is not None:
+                self.fail(server.communicate())
+            time.sleep(0.02)
+        self.fail('the server has not opened its device')
+
+    def connect(self, name, server_command, client_command, at=SERVER, to=CLIENT):
+        """Both ends are to succeed."""
+        where = {'s': at, 'c': to, 'p': free_port()}
+        self.needs(server_command.split()[0])
+        with Ended(server_command.format(**where).split(), at) as server:
+            if name.startswith(('qperf', 'fi_pingpong')):  # which open their device when they are asked
+                self.listens(where['p'], server)
+            else:
+                self.awaits(at, server)
+            for _ in range(SECONDS):
+                code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={to}')
+                if not NOT_YET.search(out + err):
+                    break
+                time.sleep(0.1)
+            self.assertEqual(code, 0, out + err)
+            said = SAYS.get(name.split()[0], '')
+            self.assertIn(said, out)
+            if name in ENDLESS:
+                self.assertIsNone(server.poll())
+                return
+            out, err = server.communicate(timeout=SECONDS)
+            self.assertEqual(server.returncode, 0, out + err)
+            self.assertIn(said, out)
 
     def share_domains(self):
         """perftest leaves files by which its ends share domains, and fails if they are another user's."""
@@ -443,50 +485,9 @@ CONNECTING_FULL = (
     ('rping, many in turn', 'rping -s -P -a {s} -p {p}', 'rping -c -a {s} -p {p} -C 5'),
     ('cmtime', 'cmtime -b {s} -p {p} -c 100', 'cmtime -s {s} -p {p} -c 100'),
 )
-ENDLESS = ('rping, many in turn', 'cmtime')  # their servers go on
-# The server does not listen yet.
-NOT_YET = re.compile(r'REJECTED[;,]? error: 8|UNREACHABLE[;,]? error: 1\b|Unexpected CM event bl blka 8')
-SAYS = {'fio': 'err= 0'}  # of programs whose exit code is 0 in any case
 
 
 class Connecting(DropIn):
-    def awaits(self, address, server):
-        """Until the server has opened its device. It listens a moment later."""
-        wanted = ''.join(f'{int(part):02X}' for part in reversed(address.split('.')))
-        for _ in range(SECONDS * 50):
-            with open('/proc/net/udp', encoding='ascii') as table:
-                if f' {wanted}:12B7 ' in table.read():
-                    time.sleep(0.2)
-                    return
-            if server.poll() is not None:
-                self.fail(server.communicate())
-            time.sleep(0.02)
-        self.fail('the server has not opened its device')
-
-    def connect(self, name, server_command, client_command, at=SERVER, to=CLIENT):
-        """Both ends are to succeed."""
-        where = {'s': at, 'c': to, 'p': free_port()}
-        self.needs(server_command.split()[0])
-        with Ended(server_command.format(**where).split(), at) as server:
-            if name.startswith(('qperf', 'fi_pingpong')):  # which open their device when they are asked
-                self.listens(where['p'], server)
-            else:
-                self.awaits(at, server)
-            for _ in range(SECONDS):
-                code, out, err = run(*client_command.format(**where).split(), devices=f'cairn0={to}')
-                if not NOT_YET.search(out + err):
-                    break
-                time.sleep(0.1)
-            self.assertEqual(code, 0, out + err)
-            said = SAYS.get(name.split()[0], '')
-            self.assertIn(said, out)
-            if name in ENDLESS:
-                self.assertIsNone(server.poll())
-                return
-            out, err = server.communicate(timeout=SECONDS)
-            self.assertEqual(server.returncode, 0, out + err)
-            self.assertIn(said, out)
-
     def test_programs_connect_and_part(self):
         for row in CONNECTING_FULL if FULL else CONNECTING:
             with self.subTest(name=row[0]):
