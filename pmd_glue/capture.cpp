@@ -60,7 +60,7 @@ Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std:
     if (!writer.ok()) {
         return writer.error();
     }
-    std::unique_ptr<Capture> capture(new Capture(device.port_id(), file_name, std::move(writer).value()));
+    std::unique_ptr<Capture> capture(new Capture(device.port_id(), std::move(writer).value()));
     const Status attached = capture->attach(device.plan().queues, wanted);
     if (!attached.ok()) {
         return attached.error();
@@ -68,8 +68,7 @@ Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std:
     return capture;
 }
 
-Capture::Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer)
-    : port_id_(port_id), file_name_(std::move(file_name)) {
+Capture::Capture(std::uint16_t port_id, std::unique_ptr<port::PcapWriter> writer) : port_id_(port_id) {
     writers_.push_back(std::move(writer));
 }
 
@@ -125,7 +124,7 @@ std::string Capture::summary() const {
         taken += writer->frames_taken();
         lost += writer->frames_lost();
     }
-    return fmt::format("{}: {} frames written, {} missed", file_name_, taken, lost);
+    return fmt::format("{}: {} frames written, {} missed", writers_.front()->path(), taken, lost);
 }
 
 }  // namespace cairn::pmd

@@ -52,11 +52,10 @@ private:
         bool receive;
     };
 
-    Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer);
+    Capture(std::uint16_t port_id, std::unique_ptr<port::PcapWriter> writer);
     Status attach(std::uint16_t queues, Frames wanted);
 
     std::uint16_t port_id_;
-    std::string file_name_;
     std::vector<std::unique_ptr<port::PcapWriter>> writers_;  // the first is of no lane
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Hook> hooks_;

@@ -28,11 +28,10 @@ Result<std::unique_ptr<DatagramCapture>> DatagramCapture::open(const std::string
     if (!writer.ok()) {
         return writer.error();
     }
-    return std::unique_ptr<DatagramCapture>(new DatagramCapture(file_name, std::move(writer).value(), lanes));
+    return std::unique_ptr<DatagramCapture>(new DatagramCapture(std::move(writer).value(), lanes));
 }
 
-DatagramCapture::DatagramCapture(std::string file_name, std::unique_ptr<PcapWriter> first, std::size_t lanes)
-    : file_name_(std::move(file_name)) {
+DatagramCapture::DatagramCapture(std::unique_ptr<PcapWriter> first, std::size_t lanes) {
     writers_.push_back(std::move(first));
     while (writers_.size() < lanes) {
         writers_.push_back(writers_.front()->beside());
@@ -50,7 +49,7 @@ DatagramCapture::~DatagramCapture() {
         taken += writer->frames_taken();
         lost += writer->frames_lost();
     }
-    fmt::print(stderr, "{}: {} datagrams written, {} missed\n", file_name_, taken, lost);
+    fmt::print(stderr, "{}: {} datagrams written, {} missed\n", writers_.front()->path(), taken, lost);
 }
 
 void DatagramCapture::Lane::record(Direction direction, const Path& path,

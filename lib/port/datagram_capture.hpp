@@ -30,9 +30,8 @@ public:
     [[nodiscard]] Lane& lane(std::size_t index) noexcept { return lanes_[index]; }
 
 private:
-    DatagramCapture(std::string file_name, std::unique_ptr<PcapWriter> first, std::size_t lanes);
+    DatagramCapture(std::unique_ptr<PcapWriter> first, std::size_t lanes);
 
-    std::string file_name_;
     std::vector<std::unique_ptr<PcapWriter>> writers_;
     std::vector<Lane> lanes_;
 };

@@ -2,15 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "lib/base/user_memory.hpp"
 
@@ -52,14 +57,45 @@ Error refused(const std::string& path, int reason) {
             "give a path on a disk that has room, in a folder you may write to"};
 }
 
+// Opens the file and empties it, unless another writer has it, of this or another process. Pipes and devices are
+// shared. Returns -1, with errno; EWOULDBLOCK: another has it.
+// mutants: port-pcap-open-alone
+int open_alone(const std::string& path) noexcept {
+    // Non-blocking matters for pipes: a slow reader costs frames, not time.
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
+    struct stat is {};
+    if (file < 0 || ::fstat(file, &is) != 0 || !S_ISREG(is.st_mode)) {
+        return file;
+    }
+    // Where files cannot be locked, nobody knows of others.
+    const bool is_taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_taken && ::ftruncate(file, 0) == 0) {
+        return file;
+    }
+    const int reason = errno;
+    ::close(file);
+    errno = reason;
+    return -1;
+}
+
+// For a writer of this process that finds `path` taken.
+std::string name_beside(const std::string& path, int number) {
+    std::filesystem::path name(path);
+    const std::string own = number == 0 ? fmt::format("{}", ::getpid()) : fmt::format("{}-{}", ::getpid(), number);
+    name.replace_filename(fmt::format("{}.{}{}", name.stem().string(), own, name.extension().string()));
+    return name.string();
+}
+
 }  // namespace
 
 struct PcapWriter::File {
-    File(int descriptor, std::uint64_t header) noexcept : fd(descriptor), bytes(header) {}
+    File(std::string name, int descriptor, std::uint64_t header) noexcept
+        : path(std::move(name)), fd(descriptor), bytes(header) {}
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     ~File() { ::close(fd); }
 
+    const std::string path;
     const int fd;
     std::mutex mutex{};
     std::uint64_t bytes;                 // written so far
@@ -67,19 +103,31 @@ struct PcapWriter::File {
 };
 
 Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Duration epoch) {
-    // Non-blocking matters for pipes: a slow reader costs frames, not time.
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
+    std::string name = path;
+    int file = open_alone(name);
+    for (int number = 0; file < 0 && errno == EWOULDBLOCK; ++number) {
+        name = name_beside(path, number);
+        file = open_alone(name);
+    }
     if (file < 0) {
-        return refused(path, errno);
+        return refused(name, errno);
     }
     const FileHeader header;
     errno = ENOSPC;  // what a short write without an error means
     if (write_some(file, &header, sizeof(header)) != sizeof(header)) {
         const int reason = errno;
         ::close(file);
-        return refused(path, reason);
+        return refused(name, reason);
     }
-    return std::unique_ptr<PcapWriter>(new PcapWriter(std::make_shared<File>(file, sizeof(header)), epoch));
+    if (name != path) {
+        fmt::print(stderr, "{}: another writes to it; this process {} writes to {}\n", path, ::getpid(), name);
+    }
+    return std::unique_ptr<PcapWriter>(
+        new PcapWriter(std::make_shared<File>(std::move(name), file, sizeof(header)), epoch));
+}
+
+const std::string& PcapWriter::path() const noexcept {
+    return file_->path;
 }
 
 std::unique_ptr<PcapWriter> PcapWriter::beside() const {

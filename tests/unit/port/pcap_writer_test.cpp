@@ -102,6 +102,32 @@ TEST(PcapWriter, AnExistingFileIsEmptiedFirst) {
     EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{frame_of(10)}));
 }
 
+TEST(PcapWriter, AFileThatAnotherWriterHasIsLeftToIt) {
+    const TemporaryPath file(".pcap");
+    auto first = PcapWriter::open(file.path, {}).value();
+    first->add(frame_of(1), Instant{1});
+    EXPECT_TRUE(first->flush());
+    std::vector<std::string> others;
+    for (std::uint8_t bytes = 2; bytes < 5; ++bytes) {
+        std::vector<std::unique_ptr<PcapWriter>> at_once;
+        at_once.push_back(PcapWriter::open(file.path, {}).value());
+        at_once.push_back(PcapWriter::open(file.path, {}).value());
+        others = {at_once[0]->path(), at_once[1]->path()};
+        at_once[0]->add(frame_of(bytes), Instant{1});
+        at_once.clear();
+        EXPECT_EQ(test::read_pcap(others[0]), std::vector<Frame>{frame_of(bytes)});
+    }
+    const std::string own = file.path.substr(0, file.path.size() - 5) + "." + std::to_string(::getpid());
+    EXPECT_EQ(others, (std::vector<std::string>{own + ".pcap", own + "-1.pcap"}));
+    first->add(frame_of(9), Instant{1});
+    EXPECT_TRUE(first->flush());
+    EXPECT_EQ(first->path(), file.path);
+    EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{frame_of(1), frame_of(9)}));
+    first.reset();
+    EXPECT_EQ(PcapWriter::open(file.path, {}).value()->path(), file.path) << "nobody has it any more";
+    std::for_each(others.begin(), others.end(), [](const std::string& path) { ::unlink(path.c_str()); });
+}
+
 TEST(PcapWriter, APlaceThatCannotBeWrittenIsNamedWithARemedy) {
     for (const char* path : {"/nonexistent/folder/a.pcap", "/", "", "/dev/full"}) {
         const auto writer = PcapWriter::open(path, {});
