@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "lib/base/user_memory.hpp"
+#include "lib/port/write_gate.hpp"
 
 namespace cairn::port {
 
@@ -70,6 +71,7 @@ int open_alone(const std::string& path) noexcept {
     // Where files cannot be locked, nobody knows of others.
     const bool is_taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!is_taken && ::ftruncate(file, 0) == 0) {
+        WriteGate::guard();
         return file;
     }
     const int reason = errno;
@@ -181,7 +183,8 @@ void PcapWriter::add(std::span<const std::span<const std::uint8_t>> segments, In
 bool PcapWriter::flush() noexcept {
     if (begin_ != end_) {
         const std::lock_guard hold(file_->mutex);
-        stuck_ = !write_once();
+        const WriteGate gate;
+        stuck_ = !gate.is_open() || !write_once();
     }
     return begin_ == end_;
 }

@@ -16,8 +16,8 @@ namespace cairn::port {
 // file, and so does an add() that finds the buffer full. What was flushed is in the file however the program ends.
 // Bytes that cannot be written (disk full, a pipe that no one reads) stay in the buffer for the next flush(). Frames
 // that then find no room are counted as lost; nothing waits. A file on a disk always ends with a whole frame, unless
-// the program is killed while it writes. A pipe whose reader is gone raises SIGPIPE, so a program that writes to pipes
-// ignores that signal.
+// SIGKILL or a crash ends the program while it writes: see WriteGate for other signals. A pipe whose reader is gone
+// raises SIGPIPE, so a program that writes to pipes ignores that signal.
 class PcapWriter {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{4} << 20U;

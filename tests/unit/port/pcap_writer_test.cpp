@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "tests/support/hex.hpp"
 #include "tests/support/pcap_reader.hpp"
@@ -237,6 +240,57 @@ TEST(PcapWriter, SeveralWriteOneFileInTheOrderInWhichTheyFlush) {
     EXPECT_TRUE(second->flush());
     EXPECT_EQ(test::read_pcap(file.path),
               (std::vector<Frame>{frame_of(2), frame_of(1), frame_of(3), frame_of(4), frame_of(6), frame_of(5)}));
+}
+
+// In a process of its own, which writes until it is ended.
+[[noreturn]] void write_for_ever(const std::string& path) {
+    for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
+        std::signal(each, SIG_DFL);
+    }
+    const auto writer = PcapWriter::open(path, {}).value();
+    const auto write = [](PcapWriter& to) {
+        const Frame frame = frame_of(4150);
+        for (;;) {
+            for (int i = 0; i < 64; ++i) {
+                to.add(frame, Instant{1});
+            }
+            to.flush();
+        }
+    };
+    const std::unique_ptr<PcapWriter> other = writer->beside();
+    const std::thread beside([&other, write] { write(*other); });
+    write(*writer);
+    _exit(1);
+}
+
+// A signal may find any thread, in any part of a write.
+TEST(PcapWriter, ASignalThatEndsTheProgramCutsNoFrame) {
+    const TemporaryPath file;
+    for (int i = 0; i < 30; ++i) {
+        ::unlink(file.path.c_str());
+        const int signal = std::array{SIGTERM, SIGINT, SIGHUP}[static_cast<std::size_t>(i) % 3];
+        const pid_t program = ::fork();
+        if (program == 0) {
+            write_for_ever(file.path);
+        }
+        struct stat is {};
+        while (::stat(file.path.c_str(), &is) != 0 || is.st_size < 100'000) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        ::kill(program, signal);
+        int status = 0;
+        ASSERT_EQ(::waitpid(program, &status, 0), program);
+        EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+        ASSERT_EQ(::stat(file.path.c_str(), &is), 0);
+        EXPECT_EQ((is.st_size - 24) % (16 + 4150), 0) << "cut";
+    }
+}
+
+TEST(PcapWriter, SignalsThatTheProgramHandlesOrIgnoresAreLeftToIt) {
+    const TemporaryPath file;
+    const auto before = std::signal(SIGTERM, SIG_IGN);
+    EXPECT_TRUE(PcapWriter::open(file.path, {}).ok());
+    EXPECT_EQ(std::signal(SIGTERM, before), SIG_IGN);
 }
 
 // The reader of a pipe takes what it wants: the end of a frame comes behind its beginning all the same.
