@@ -7,6 +7,8 @@
 // are one batch of copyrpc, and so are their answers. Up to 60 sessions of ScaleRPC are served all the time. More than
 // that take turns: what a call costs more then is its part of a switch, of which the server counts how many. Under
 // callgrind (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
+#include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include "lib/worker/worker.hpp"
@@ -21,11 +23,14 @@ using namespace cairn;
 constexpr std::uint16_t kService = 7472;
 
 template <class Config>
-Config config_of() {
+Config config_of(std::size_t sessions) {
     Config config;
-    config.sessions_max = 1000;
+    config.sessions_max = config.host_sessions_max = 1000;
     if constexpr (std::is_same_v<Config, copyrpc::EndpointConfig>) {
         config.answer_bytes = ruler::kMessageBytes;
+        // Two rings of each session have half of the pool.
+        const std::size_t share = std::bit_floor(ruler::kPoolBytes / (4 * sessions));
+        config.ring_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(share, config.ring_bytes));
     } else {
         config.shape = {128, 32};  // a call of the usual window each
     }
@@ -36,7 +41,7 @@ template <class Endpoint, class Config>
 struct Side : ruler::Host {
     using Host::Host;
 
-    void start() {
+    void start(std::size_t sessions) {
         roce::EngineConfig engine;
         engine.max_queue_pairs = 1024;
         engine.max_regions = 4096;
@@ -44,7 +49,7 @@ struct Side : ruler::Host {
         worker = worker::Worker::create(port, engine, {}).value();
         home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
         device = std::make_unique<verbs::Device>(*worker);
-        endpoint = Endpoint::create(config_of<Config>(), *device, *home, pool).value();
+        endpoint = Endpoint::create(config_of<Config>(sessions), *device, *home, pool).value();
     }
     void serve() {
         endpoint->set_handler(
@@ -91,6 +96,6 @@ int main(int argc, char** argv) {
     if (system == "copyrpc") {
         return ruler::count_calls<Side<copyrpc::Endpoint, copyrpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
     }
-    std::fputs("usage: copyrpc|scalerpc CALLS [WINDOW]\n", stderr);
+    std::fputs("usage: copyrpc|scalerpc CALLS [WINDOW [SESSIONS]]\n", stderr);
     return 2;
 }

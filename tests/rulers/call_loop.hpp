@@ -16,6 +16,7 @@ namespace cairn::ruler {
 
 constexpr std::uint8_t kEcho = 1;
 constexpr std::uint32_t kMessageBytes = 32;
+constexpr std::size_t kPoolBytes = std::size_t{32} << 20U;
 
 // The memory and the port of one end, and its worker.
 struct Host {
@@ -23,21 +24,21 @@ struct Host {
     [[nodiscard]] std::uint64_t key() const { return reinterpret_cast<std::uintptr_t>(this); }
 
     MemoryPort port;
-    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(std::size_t{32} << 20U);
+    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kPoolBytes);
     rpc::MsgPool pool{memory};
     std::unique_ptr<worker::Worker> worker;
 };
 
-// `Side` is a Host with an endpoint: it has start(), which makes both, serve(), which answers requests of kEcho with
-// themselves, and connect(server, now), which begins a session.
+// `Side` is a Host with an endpoint: it has start(sessions), which makes both, serve(), which answers requests of kEcho
+// with themselves, and connect(server, now), which begins a session.
 template <class Side>
 class CallLoop {
 public:
     explicit CallLoop(std::size_t sessions) {
         client_.port.connect(server_.port);
         server_.port.connect(client_.port);
-        client_.start();
-        server_.start();
+        client_.start(sessions);
+        server_.start(sessions);
         server_.serve();
         request_ = client_.pool.allocate(kMessageBytes);
         std::memset(request_.data, 0x5a, kMessageBytes);
@@ -49,6 +50,13 @@ public:
         for (int i = 0; i < 1000; ++i) {
             turn();
         }
+    }
+    CallLoop(const CallLoop&) = delete;
+    CallLoop& operator=(const CallLoop&) = delete;
+    // The ends end one after the other. What the second one still sends has no receiver.
+    ~CallLoop() {
+        client_.port.connect(client_.port);
+        server_.port.connect(server_.port);
     }
     // Makes so many calls, `window` of them at a time, over the sessions in turn.
     void make(std::uint64_t calls, std::uint64_t window) {

@@ -17,7 +17,7 @@ constexpr Qkey kKey{0x205};
 struct ErpcSide : ruler::Host {
     using Host::Host;
 
-    void start() {
+    void start(std::size_t) {
         worker = worker::Worker::create(port, roce::kDatagramsOnly, {}).value();
         erpc::EndpointConfig config;
         config.qp.qpn = kService;
