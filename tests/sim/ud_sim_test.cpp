@@ -12,7 +12,7 @@ namespace cairn::sim {
 namespace {
 
 TEST(UdSwarm, EveryDatagramIsDeliveredAsItWasSentOrCounted) {
-    live_through_all<UdWorld>("ud", test::number_from("SIM_RUNS", 300));
+    live_through_all<UdWorld>("ud", test::histories(300));
 }
 
 TEST(UdSwarm, OneSeedIsOneHistory) {

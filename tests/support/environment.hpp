@@ -1,26 +1,47 @@
-// Numbers that a test's user may set.
+// Numbers that a test's user may set. Any other word ends the program: a test that then runs nothing would pass.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <string_view>
+#include <system_error>
 
 namespace cairn::test {
 
-// Of the environment variable, if it is set.
-inline std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+// Of the environment variable, if it is set. It lies in [least, most].
+// mutants: test-number-from
+inline std::uint64_t number_from(const char* name, std::uint64_t otherwise, std::uint64_t least,
+                                 std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+    const char* const set = std::getenv(name);
+    const std::string_view text = set != nullptr ? set : "";
+    if (text.empty()) {
+        return otherwise;
+    }
+    std::uint64_t number = 0;
+    const auto [behind, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || behind != text.data() + text.size() || number < least || number > most) {
+        std::fprintf(stderr, "%s=%s: give a number from %llu to %llu\n", name, set,
+                     static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+        std::exit(2);
+    }
+    return number;
 }
 
-// The seed of the first history. scripts/test draws it for --full and --soak.
+// The seed of the first history. scripts/test draws it for --full and --soak. Seeds count up from it.
 inline std::uint64_t first_seed() {
-    return number_from("SIM_SEED", 1);
+    return number_from("SIM_SEED", 1, 0, std::numeric_limits<std::uint64_t>::max() / 2);
 }
 
-// How many histories a swarm lives through: `usual` ones, all of `thorough` where SIM_THOROUGH is set (faults are
-// planted).
+// How many histories a swarm lives through, unless SIM_RUNS says so.
+inline std::uint64_t histories(std::uint64_t usual) {
+    return number_from("SIM_RUNS", usual, 1, std::numeric_limits<std::uint64_t>::max() / 2);
+}
+// Likewise; all of `thorough` where SIM_THOROUGH is set (faults are planted).
 inline std::uint64_t histories(std::uint64_t usual, std::uint64_t thorough) {
-    return number_from("SIM_RUNS", std::getenv("SIM_THOROUGH") != nullptr ? thorough : usual);
+    return histories(std::getenv("SIM_THOROUGH") != nullptr ? thorough : usual);
 }
 
 }  // namespace cairn::test

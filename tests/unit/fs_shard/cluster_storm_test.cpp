@@ -202,7 +202,7 @@ constexpr std::uint64_t kStorms = 39;
 TEST(ClusterStorm, EndsWithAWholeFileSystem) {
     std::map<std::int32_t, std::uint64_t> errors;
     const std::uint64_t first = test::first_seed();
-    for (std::uint64_t seed = first; seed != first + test::number_from("SIM_RUNS", kStorms); ++seed) {
+    for (std::uint64_t seed = first; seed != first + test::histories(kStorms); ++seed) {
         SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
         Storm storm(seed);
         for (int i = 0; i != 3000; ++i) {
@@ -223,7 +223,7 @@ TEST(ClusterStorm, EndsWithAWholeFileSystem) {
 TEST(ClusterStorm, SurvivesTheDeathOfShards) {
     std::map<std::int32_t, std::uint64_t> errors;
     const std::uint64_t first = test::first_seed();
-    for (std::uint64_t seed = first; seed != first + test::number_from("SIM_RUNS", kStorms); ++seed) {
+    for (std::uint64_t seed = first; seed != first + test::histories(kStorms); ++seed) {
         SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
         Storm storm(seed);
         for (int i = 0; i != 4000; ++i) {
