@@ -159,7 +159,7 @@ private:
     void take_turn(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept;
-    void send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept;
+    void send(const port::PacketRef& buffer, const rc::OutPacket& packet, RcQp& qp, Instant now) noexcept;
 
     static constexpr std::size_t kBurst = 64;
     UdMux& datagrams_;
@@ -188,6 +188,7 @@ private:
     bool stopped_ = false;     // a queue pair has, and packets of it may wait
     bool holds_back_ = false;  // as the last packets came, packets of turns before had not left
     rc::OutPacket out_{};      // being sent
+    rc::OutPacket answer_{};   // the acknowledgement that goes in front of it
     std::array<port::PacketRef, kBurst> datagram_packets_{};
     telemetry::CounterSet<Drop> drops_;
     telemetry::CounterSet<wire::Drop> wire_drops_;

@@ -102,7 +102,7 @@ void Engine::answer_peers(Instant now) noexcept {
         out_.elsewhere = buffer.data;
         if (qp.pair.poll_short_answer(out_)) {
             qp.put_off = false;
-            send(buffer, qp, now);
+            send(buffer, out_, qp, now);
         } else {
             sender_.give_back(buffer);  // it left in its turn, or waits behind data
         }
@@ -112,11 +112,15 @@ void Engine::answer_peers(Instant now) noexcept {
     }
 }
 
-// True: it may have more.
+// True: it may have more. An acknowledgement leaves in one send with the first requests, which are equal: a peer is not
+// to have a request long before the acknowledgement that was due first.
+// mutants: roce-engine-send-some
 bool Engine::send_some(RcQp& qp, Instant now) noexcept {
-    const bool acknowledges = qp.pair.owes_only_acknowledgement();
+    const bool lets_requests_go_first = qp.pair.owes_only_acknowledgement();
+    bool acknowledges = lets_requests_go_first;
     std::size_t sent = 0;
-    while (acknowledges ? qp.pair.has_unsent_requests() : qp.pair.may_transmit()) {
+    std::size_t bytes = 0;
+    while (lets_requests_go_first ? qp.pair.has_unsent_requests() : qp.pair.may_transmit()) {
         if (sent == kPacketsPerTurn) {
             (void)(acknowledges && acknowledge(qp, true, now));
             return true;
@@ -127,11 +131,16 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
             return true;
         }
         out_.elsewhere = buffer.data;
-        if (!(acknowledges ? qp.pair.poll_request(out_, now) : qp.pair.poll_transmit({&out_, 1}, now) != 0)) {
+        if (!(lets_requests_go_first ? qp.pair.poll_request(out_, now) : qp.pair.poll_transmit({&out_, 1}, now) != 0)) {
             sender_.give_back(buffer);
             break;
         }
-        send(buffer, qp, now);
+        const bool goes_alone = sent == 0 ? qp.path->takes_batches_from() > now : out_.bytes() != bytes;
+        if (acknowledges && batches_ && goes_alone) {
+            acknowledges = acknowledge(qp, true, now);
+        }
+        bytes = out_.bytes();
+        send(buffer, out_, qp, now);
         ++sent;
     }
     return acknowledges && acknowledge(qp, sent != 0, now);
@@ -151,9 +160,9 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
         counters_.count(EngineCounter::NoBuffer);
         return true;
     }
-    out_.elsewhere = buffer.data;
-    if (qp.pair.poll_response(out_)) {
-        send(buffer, qp, now);
+    answer_.elsewhere = buffer.data;
+    if (qp.pair.poll_response(answer_)) {
+        send(buffer, answer_, qp, now);
     } else {
         sender_.give_back(buffer);  // it failed by its requests
     }
@@ -162,8 +171,7 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
 
 // The one point where packets of connections leave. The headers are in the buffer.
 // mutants: roce-engine-send
-void Engine::send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept {
-    const rc::OutPacket& packet = out_;
+void Engine::send(const port::PacketRef& buffer, const rc::OutPacket& packet, RcQp& qp, Instant now) noexcept {
     contexts_.use_for(packet.headers()[0], qp);
     counters_.count(EngineCounter::PacketsSent);
     if (packet.again) [[unlikely]] {

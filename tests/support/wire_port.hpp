@@ -20,8 +20,8 @@ class WirePort final : public AttachedPort, public Joined<WirePort> {
 public:
     static constexpr std::uint16_t kRoom = 4400;
     static constexpr std::size_t kHeadroom = 128;
-
-    WirePort(const char* address, std::size_t buffers) : address_(net::IpAddress::parse(address).value()) {
+    WirePort(const char* address, std::size_t buffers, bool batches_equals = false)
+        : address_(net::IpAddress::parse(address).value()), batches_equals_(batches_equals) {
         for (std::size_t i = 0; i < buffers; ++i) {
             storage_.push_back(std::make_unique<std::vector<std::uint8_t>>(kHeadroom + kRoom));
             free_.push_back(storage_.back().get());
@@ -121,7 +121,7 @@ public:
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return address_; }
-    [[nodiscard]] port::PortLimits limits() const noexcept override { return {most_bytes, 16, true}; }
+    [[nodiscard]] port::PortLimits limits() const noexcept override { return {most_bytes, 16, true, batches_equals_}; }
     [[nodiscard]] std::string describe() const override { return "wire"; }
     [[nodiscard]] std::size_t buffers_in_use() const { return storage_.size() - free_.size(); }
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
@@ -187,9 +187,9 @@ private:
         return found != peers_.end() ? *found : loses_strays || peers_.empty() ? nullptr : peers_.front();
     }
     net::IpAddress address_;
+    const bool batches_equals_;
     std::vector<net::IpAddress> groups_;
-    std::uint64_t sent_ = 0;
-    std::size_t taken_ = 0;
+    std::uint64_t sent_ = 0, taken_ = 0;
     port::PathTable paths_{256};
     Instant empty_at_{};
     std::vector<std::unique_ptr<std::vector<std::uint8_t>>> storage_;

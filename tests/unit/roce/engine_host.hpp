@@ -18,8 +18,10 @@ struct EngineHost {
     static constexpr std::size_t kBytes = 1U << 20U;
     static constexpr std::uint64_t kBase = 0x10000;
 
-    explicit EngineHost(const char* address, EngineConfig config = {}, bool sends_in_place = false)
-        : port(address, 2048), worker(worker::Worker::create(port, with_seed(config), Instant{}).value()) {
+    explicit EngineHost(const char* address, EngineConfig config = {}, bool sends_in_place = false,
+                        bool batches_equals = false)
+        : port(address, 2048, batches_equals),
+          worker(worker::Worker::create(port, with_seed(config), Instant{}).value()) {
         port.sends_in_place = sends_in_place;
         pd = engine.create_pd();
         key = engine.register_region({pd, bytes, kBase, rc::kAllRights}).value();
