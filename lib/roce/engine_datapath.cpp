@@ -35,16 +35,21 @@ void put_answers_first(std::span<port::PacketRef> burst) noexcept {
     std::uint32_t whose = kNobody;
     std::size_t next = 0;  // where the run's next answer goes
     for (std::size_t i = 0; i < burst.size(); ++i) {
-        const port::PacketRef packet = burst[i];
+        const port::PacketRef& packet = burst[i];
         const bool is_short = packet.len < sizeof(wire::RawBth);
         const auto& bth = *reinterpret_cast<const wire::RawBth*>(packet.data);
         const std::uint32_t qpn = is_short ? kNobody : bth.dest_qpn.get();
         next = qpn == whose ? next : i;
         whose = qpn;
-        if (!is_short && wire::is_answer(bth.opcode)) {
-            std::move_backward(&burst[next], &burst[i], &burst[i] + 1);
-            burst[next++] = packet;
+        if (is_short || !wire::is_answer(bth.opcode)) {
+            continue;
         }
+        if (next != i) {
+            const port::PacketRef answer = packet;
+            std::move_backward(&burst[next], &burst[i], &burst[i] + 1);
+            burst[next] = answer;
+        }
+        ++next;
     }
 }
 
