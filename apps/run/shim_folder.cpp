@@ -110,8 +110,8 @@ void remove_stale_folders(const std::string& in) {
     _exit(0);
 }
 
-// The keeper is nobody's child whom the program would find among its own.
-bool start_keeper(int folder_fd, const std::string& folder) noexcept {
+// The keeper is nobody's child whom the program would find among its own. Returns an errno value.
+int start_keeper(int folder_fd, const std::string& folder) noexcept {
     const pid_t process = getpid();
     const int process_fd = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
     const pid_t between = fork();
@@ -120,15 +120,16 @@ bool start_keeper(int folder_fd, const std::string& folder) noexcept {
         if (keeper == 0) {
             keep_until_end(process, process_fd, folder_fd, folder);
         }
-        _exit(keeper < 0 ? 1 : 0);
+        _exit(keeper < 0 ? errno : 0);
     }
-    int status = 1;
+    const int reason = errno;
+    int status = 0;
     while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
     }
     if (process_fd >= 0) {
         close(process_fd);
     }
-    return between > 0 && status == 0;
+    return between < 0 ? reason : WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
 bool fill(const std::string& folder, const ViewPlan& plan) {
@@ -172,9 +173,9 @@ Result<std::string> make_shim_folder(const ViewPlan& plan) {
         remove_folder(folder);
         return error;
     }
-    if (!start_keeper(fd, folder)) {
+    if (const int reason = start_keeper(fd, folder); reason != 0) {
         remove_folder(folder);
-        return Error{"cannot start a process", "raise the limit of processes (ulimit -u)"};
+        return no_process(reason);
     }
     close(fd);
     return folder;

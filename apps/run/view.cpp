@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "lib/port/udp_socket.hpp"
 
@@ -42,6 +43,15 @@ Status show_by_shim(const ViewPlan& plan, const std::string& shim) {
     return Nothing{};
 }
 
+// Both ways are refused, perhaps for one reason.
+Error neither(const Error& namespaces, const Error& shim) {
+    if (namespaces.what == shim.what) {
+        return shim;
+    }
+    return {fmt::format("{}; {}", namespaces.what, shim.what),
+            "--view none does without, for programs that ask the library alone"};
+}
+
 // A program that the shim leads elsewhere may run this one, which is to see what is there.
 void leave_outer_shim() {
     unsetenv("CAIRN_SHIM_ROOT");
@@ -58,6 +68,11 @@ ViewPlan plan_view(const std::vector<ibverbs::DeviceConfig>& devices) {
     }
     plan.files = class_files(devices, interfaces);
     return plan;
+}
+
+Error no_process(int reason) {
+    return {fmt::format("cannot start a process: {}", std::strerror(reason)),
+            "raise the limit of processes (ulimit -u, or that of the container)"};
 }
 
 bool write_view_file(const std::string& path, const std::string& text) {
@@ -95,9 +110,7 @@ Status show_devices(View view, const ViewPlan& plan, const std::string& shim) {
         return in_namespaces;
     }
     const Status by_shim = show_by_shim(plan, shim);
-    return by_shim.ok() ? by_shim
-                        : Status(Error{fmt::format("{}; {}", in_namespaces.error().what, by_shim.error().what),
-                                       "--view none does without, for programs that ask the library alone"});
+    return by_shim.ok() ? by_shim : Status(neither(in_namespaces.error(), by_shim.error()));
 }
 
 }  // namespace cairn::launch

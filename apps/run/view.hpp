@@ -35,6 +35,9 @@ struct ViewPlan {
 // View::Auto, both ways are.
 [[nodiscard]] Status show_devices(View view, const ViewPlan& plan, const std::string& shim);
 
+// The error of a fork() that the kernel refused; `reason`: an errno value.
+[[nodiscard]] Error no_process(int reason);
+
 // Makes a file that is not there, and the folders above it. Returns false, with errno, if it cannot.
 [[nodiscard]] bool write_view_file(const std::string& path, const std::string& text);
 

@@ -264,6 +264,13 @@ class OutOfReach(CairnRun):
             subprocess.run(['setcap', 'cap_net_raw+ep', path], check=True)
             self.assertIn('capabilities', self.refused(path, user=NOBODY, group=NOBODY, extra_groups=[]))
 
+    def test_no_process_can_be_started(self):
+        """The kernel's EAGAIN is no refusal of namespaces. It has no limit for root."""
+        user = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []} if os.getuid() == 0 else {}
+        said = self.refused('true', preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (0, 0)), **user)
+        self.assertEqual(said, 'cairn-run: cannot start a process: Resource temporarily unavailable; raise the limit '
+                         'of processes (ulimit -u, or that of the container)\n')
+
     def test_a_tree_without_the_library(self):
         os.makedirs(f'{self.tree}/alone/bin')
         alone = shutil.copy(BUILT, f'{self.tree}/alone/bin/')
@@ -385,6 +392,12 @@ class Views(CairnRun):
     def test_whoever_waits_for_output_or_children_does_not_wait_for_the_keeper(self):
         script = 'import os\ntry: os.wait()\nexcept ChildProcessError: print("childless")'
         self.assertEqual(self.output('--view', 'shim', sys.executable, '-c', script), 'childless\n')
+
+    def test_a_starter_may_ignore_the_ends_of_its_children(self):
+        for view, user in self.views():
+            out = self.output('--view', view, 'cat', '/sys/class/infiniband/cairn0/node_type', **user,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+            self.assertEqual(out, '1: CA\n')
 
     def test_where_namespaces_are_refused_the_shim_does_it(self):
         script = ('echo "$CAIRN_SHIM_ROOT"; test -c /dev/infiniband/uverbs0 && '
