@@ -135,9 +135,20 @@ void Server::serve_listener() {
     }
 }
 
+// A program that came before, and has asked already, needs the broker, though nobody has read that yet.
+// mutants: broker-server-hear-all
+void Server::hear_all() {
+    for (const auto& [id, connection] : connections_) {
+        serve_connection(id);
+    }
+}
+
 // Who finds nobody here is told by the end of this broker.
 // mutants: broker-server-turn-away
 void Server::turn_away(OwnedFd stranger) {
+    if (hub_.is_unused()) {
+        hear_all();
+    }
     if (hub_.is_unused()) {
         newcomer_ = std::move(stranger);
         return;

@@ -42,6 +42,7 @@ private:
     [[nodiscard]] bool watch(int fd, std::uint64_t what) noexcept;
     void serve(std::uint64_t what);
     void serve_listener();
+    void hear_all();
     void turn_away(OwnedFd stranger);
     void rest_listener(Instant until) noexcept;
     void wake_listener(Instant now) noexcept;

@@ -34,9 +34,8 @@ inline bool comes(const std::function<bool()>& holds) {
 class RunningBroker {
 public:
     explicit RunningBroker(const Place& place, const HubConfig& config = {}, std::uint32_t user = geteuid())
-        : place_(place) {
-        OwnedFd listener;  // the name is another's until the kernel has closed all that it had
-        EXPECT_TRUE(comes([&] { return (listener = listen_at(place)).is_open(); }));
+        : RunningBroker(place, listen_soon(place), config, user) {}
+    RunningBroker(const Place& place, OwnedFd listener, const HubConfig& config, std::uint32_t user) : place_(place) {
         server_ = std::move(Server::make(place, std::move(listener), config, user).value());
         running_ = server_.get();
         thread_ = std::thread([this] {
@@ -49,6 +48,12 @@ public:
         ends_.store(true);
         const OwnedFd wakes_it = connect_to(place_, seconds(1));
         thread_.join();
+    }
+    // The name is another's until the kernel has closed all that it had.
+    [[nodiscard]] static OwnedFd listen_soon(const Place& place) {
+        OwnedFd listener;
+        EXPECT_TRUE(comes([&] { return (listener = listen_at(place)).is_open(); }));
+        return listener;
     }
     // While it runs.
     [[nodiscard]] std::uint64_t count(Counter counter) const { return running_->hub().counters().of(counter); }

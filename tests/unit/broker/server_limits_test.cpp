@@ -67,6 +67,30 @@ TEST_F(ServerLimitsTest, AnAddressThatNobodyUsesIsFreeForAnotherUser) {
     EXPECT_TRUE(broker.is_over());
 }
 
+// Both came before the broker looked, as on a machine that is busy.
+TEST_F(ServerLimitsTest, AProgramThatAskedBeforeAnotherUserCameIsServed) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs another user";
+    }
+    OwnedFd listener = RunningBroker::listen_soon(place);
+    const OwnedFd first = connect_to(place, seconds(10));
+    ASSERT_TRUE(send_message(first.get(), Join{}, {}, true));
+    ASSERT_EQ(seteuid(65534), 0);
+    const OwnedFd second = connect_to(place, seconds(10));
+    ASSERT_EQ(seteuid(0), 0);
+    const RunningBroker broker(place, std::move(listener), {}, 0);
+    const auto answer = [](const OwnedFd& connection) {
+        Packet packet;
+        const bool comes = receive_packet(connection.get(), packet, true) == Received::Packet;
+        return comes ? parse_message(packet.bytes) : std::nullopt;
+    };
+    const std::optional<Message> of_first = answer(first);
+    EXPECT_TRUE(of_first && std::holds_alternative<Lent>(*of_first));
+    const std::optional<Message> of_second = answer(second);
+    ASSERT_TRUE(of_second && std::holds_alternative<Refused>(*of_second));
+    EXPECT_EQ(std::get<Refused>(*of_second).why, Refusal::AnotherUser);
+}
+
 TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
     constexpr std::size_t kPrograms = kMostSockets - 1;
     rlimit before{};
