@@ -30,7 +30,7 @@ bool Services::claim(Slot program, const Claim& wanted) {
         holders.push_back({program, wanted.shares});
         ++counts_[program];
     }
-    if (const auto left = left_by_.find(port_of(wanted.service)); left != left_by_.end() && left->second != program) {
+    if (const auto left = who_left(wanted.service); left != left_by_.end() && left->second != program) {
         left_by_.erase(left);
     }
     return true;
@@ -91,8 +91,13 @@ std::optional<Slot> Services::holder(wire::ServiceId service) const {
 // mutants: broker-services-receiver
 std::optional<Slot> Services::receiver(wire::ServiceId service) const {
     const std::optional<Slot> has = holder(service);
-    const auto left = wire::is_ip_service(service) ? left_by_.find(port_of(service)) : left_by_.end();
+    const auto left = who_left(service);
     return has || left == left_by_.end() ? has : left->second;
+}
+
+// mutants: broker-services-who-left
+Services::Leavers::const_iterator Services::who_left(wire::ServiceId service) const {
+    return wire::is_ip_service(service) ? left_by_.find(port_of(service)) : left_by_.end();
 }
 
 }  // namespace cairn::broker

@@ -34,10 +34,12 @@ private:
         bool shares = false;
     };
 
+    using Leavers = std::map<std::uint16_t, Slot>;  // by port
     [[nodiscard]] bool may_have(Slot program, wire::ServiceId service, bool shares) const;
+    [[nodiscard]] Leavers::const_iterator who_left(wire::ServiceId service) const;
 
     std::map<wire::ServiceId, std::vector<Holder>> holders_;
-    std::map<std::uint16_t, Slot> left_by_;  // by port
+    Leavers left_by_;
     std::map<Slot, std::size_t> counts_;
 };
 

@@ -67,6 +67,8 @@ TEST(BrokerServices, WhoGaveAPortBackGetsItsRequestsUntilAnotherHasIt) {
     }
     EXPECT_EQ(services.receiver(port(81)), std::nullopt);
     EXPECT_EQ(services.receiver(kOfNoPort), std::nullopt);
+    EXPECT_TRUE(services.claim(kTwo, {1, kOfNoPort, false}));
+    EXPECT_EQ(services.receiver(port(80)), kOne) << "that is no port";
     EXPECT_TRUE(services.claim(kTwo, {1, kDatagrams, false}));
     EXPECT_EQ(services.receiver(kDatagrams), kTwo);
     EXPECT_EQ(services.receiver(port(80)), std::nullopt) << "another has claimed the port";
