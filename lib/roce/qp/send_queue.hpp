@@ -88,6 +88,8 @@ public:
         fetch_lines<FetchTo::Write>(&ring_[slot], sizeof(SendWqe));
         fetch_lines<FetchTo::Write>(sges_in(slot), 1);
     }
+    // READs ask for so many bytes at most from now on.
+    void limit_reads(std::uint32_t bytes) noexcept { read_bytes_ = bytes; }
     void pop() noexcept { ++head_; }
     void clear() noexcept { head_ = returned_ = tail_; }
     // A completion was polled: the slots of its request, and of those before it, are the user's again (10.8.3).
@@ -144,6 +146,7 @@ private:
     std::uint32_t slots_;
     std::uint32_t max_sges_;
     std::uint32_t inline_bytes_;
+    std::uint32_t read_bytes_ = kMaxMessageBytes;
     std::uint32_t mask_;
     std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;

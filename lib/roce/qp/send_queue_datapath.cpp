@@ -49,7 +49,8 @@ PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (request.sges.size() > max_sges_) {
         return PostVerdict::TooManySges;
     }
-    if (bytes_of(request.sges) > kMaxMessageBytes) {
+    const std::uint32_t most = request.opcode == WorkOpcode::RdmaRead ? read_bytes_ : kMaxMessageBytes;
+    if (bytes_of(request.sges) > most) {
         return PostVerdict::TooLong;
     }
     const bool one_word = request.is_inline ? request.inline_bytes.size() == kAtomicBytes

@@ -61,7 +61,7 @@ enum class PostVerdict : std::uint8_t {
     QueueFull,
     WrongState,  // RESET takes no requests, INIT and RTR no send requests
     TooManySges,
-    TooLong,    // the message is longer than kMaxMessageBytes; of datagrams, than the path MTU
+    TooLong,    // longer than kMaxMessageBytes; a READ than max_read_bytes(); a datagram than the path MTU
     BadInline,  // the bytes are more than a slot of the queue holds, or the operation sends none
     BadOpcode,
     BadAtomic,  // not one SGE of 8 bytes; an ATOMIC WRITE may also have 8 bytes inline

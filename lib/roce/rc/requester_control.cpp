@@ -17,6 +17,7 @@ Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context,
 void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     SendSide& side = this->side();
     side.attributes = &attributes;
+    side.queue.limit_reads(max_read_bytes(attributes.path_mtu_bytes));
     side.pd = pd;
     side.unacknowledged = attributes.send_psn;
     side.sent = attributes.send_psn;
