@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "lib/base/blocked_signals.hpp"
+#include "lib/base/thread_limits.hpp"
 #include "lib/broker/meeting.hpp"
 
 namespace cairn::broker {
@@ -66,7 +67,8 @@ Result<Joined> Membership::join(const MembershipConfig& config) {
     Meeting met = ask_for_slot({config.place, config.program, config.patience});
     if (const Refusal* const why = std::get_if<Refusal>(&met)) {
         if (*why == Refusal::PortTaken || *why == Refusal::NoResources) {
-            return Joined{nullptr, explain(config.place, *why).what};
+            const Error said = explain(config.place, *why);
+            return Joined{nullptr, *why == Refusal::PortTaken ? said.what : said.text()};
         }
         return explain(config.place, *why);
     }
@@ -108,8 +110,7 @@ Status Membership::begin(OwnedFd connection, Slot slot, std::vector<OwnedFd> hel
         thread_ = std::thread([this] { run(); });
         members().all.push_back(this);
     } catch (const std::system_error& refused) {
-        return Error{fmt::format("cannot start a thread: {}", refused.what()),
-                     "raise the limit of threads (ulimit -u)"};
+        return Error{fmt::format("cannot start a thread: {}", refused.what()), remedy_for_threads()};
     }
     return Nothing{};
 }

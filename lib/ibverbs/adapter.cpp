@@ -12,6 +12,7 @@
 #include "lib/base/blocked_signals.hpp"
 #include "lib/base/monotonic_clock.hpp"
 #include "lib/base/secret.hpp"
+#include "lib/base/thread_limits.hpp"
 #include "lib/broker/start.hpp"
 #include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
@@ -117,7 +118,7 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
         InUse::add(*made, config.device, {socket.value().queues->lent_socket(), made->socket_fd_, wake_fd});
         made->helper_ = std::thread([adapter = made.get()] { adapter->run_helper(); });
     } catch (const std::system_error& refused) {
-        return Error{std::string("cannot start a thread: ") + refused.what(), "raise the limit of threads (ulimit -u)"};
+        return Error{std::string("cannot start a thread: ") + refused.what(), remedy_for_threads()};
     }
     return made;
 }

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/thread_limits.hpp"
+
 namespace cairn::rpc {
 
 namespace {
@@ -65,7 +67,7 @@ Status BackgroundPool::start_threads() {
         }
     } catch (const std::system_error& error) {
         return Error{fmt::format("no background thread: {}", error.what()),
-                     "ask for fewer, or raise the limit (ulimit -u)"};
+                     fmt::format("ask for fewer, or {}", remedy_for_threads())};
     }
     return Nothing{};
 }
