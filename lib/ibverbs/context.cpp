@@ -2,15 +2,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include "lib/base/owned_fd.hpp"
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/qp.hpp"
-#include "lib/ibverbs/told_once.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 
 namespace cairn::ibverbs {
@@ -56,11 +55,6 @@ void set_operations(Context& context) noexcept {
     ops.post_recv = post_receive;
 }
 
-// Programs say errno only, if anything.
-void explain(const Error& refused) noexcept {
-    tell_once("libibverbs (cairn): " + refused.text());
-}
-
 // `cmd_fd` is a descriptor of the file, and the context's from now on. Returns nullptr, with errno, if no descriptor is
 // left.
 ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
@@ -69,7 +63,11 @@ ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
         const NoCancellation whole;
         delete ended;
     });
-    if (!cmd_fd.is_open() || !context->events.count.open()) {
+    if (!cmd_fd.is_open()) {
+        complain_of_descriptors();
+        return nullptr;
+    }
+    if (!context->events.count.open()) {
         return nullptr;
     }
     context->adapter = file->adapter;
@@ -95,7 +93,7 @@ ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
 ibv_context* open_context(Device& device) {
     Result<std::shared_ptr<Adapter>> adapter = adapter_for(device);
     if (!adapter.ok()) {
-        explain(adapter.error());
+        complain(Speaker::Verbs, adapter.error());
         return fail(ENODEV);
     }
     auto file = std::make_shared<OpenFile>();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 
@@ -80,7 +81,7 @@ ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
                        !is_of(context, wanted.parent_domain))) {
         return fail(EINVAL);
     }
-    if (!is_of(context, wanted.channel) || wanted.cqe == 0 || wanted.cqe > roce::kMaxCompletionSlots ||
+    if (!is_of(context, wanted.channel) || wanted.cqe == 0 || !is_within(Limit::Completions, wanted.cqe) ||
         wanted.comp_vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) {
         return fail(EINVAL);
     }
@@ -154,9 +155,12 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
 }
 
 int ibv_resize_cq(ibv_cq* cq, int cqe) {
+    if (cqe < 1 || !is_within(Limit::Completions, static_cast<std::uint32_t>(cqe))) {
+        return EINVAL;
+    }
     return result_of([&] {
         const std::lock_guard hold(adapter_of(cq->context).lock());
-        if (cqe < 1 || !Cq::of(cq).queue.resize(static_cast<std::uint32_t>(cqe)).ok()) {
+        if (!Cq::of(cq).queue.resize(static_cast<std::uint32_t>(cqe)).ok()) {
             return EINVAL;
         }
         cq->cqe = cqe;

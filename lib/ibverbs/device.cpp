@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/of_process.hpp"
 #include "lib/ibverbs/statistics.hpp"
 #include "lib/port/udp_socket.hpp"
@@ -20,7 +21,7 @@ void set_text(char* out, std::size_t room, const std::string& text) noexcept {
 Environment read_or_explain() {
     Result<Environment> read = read_environment();
     if (!read.ok()) {
-        std::fprintf(stderr, "libibverbs (cairn): %s\n", read.error().text().c_str());
+        complain(Speaker::Verbs, read.error());
         return {};
     }
     return std::move(read).value();

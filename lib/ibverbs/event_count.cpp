@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
@@ -15,6 +16,7 @@ namespace cairn::ibverbs {
 bool EventCount::open() noexcept {
     fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     if (fd < 0) {
+        complain_of_descriptors();
         return false;
     }
     const int refused = result_of([this] {

@@ -13,7 +13,7 @@ struct EventCount {
     bool is_listed = false;       // in the list of those that have such events
     EventCount* next = nullptr;   // in that list
 
-    // Opens the descriptor. Returns false, with errno, if no descriptor is left.
+    // Opens the descriptor. Returns false, with errno, if no descriptor is left, which is told.
     [[nodiscard]] bool open() noexcept;
     void close() noexcept;
     // Makes the descriptor count them.

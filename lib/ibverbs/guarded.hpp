@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "lib/ibverbs/complaints.hpp"
+
 namespace cairn::ibverbs {
 
 // Runs `make`, which returns a pointer; nullptr, with errno ENOMEM, if there is no memory.
@@ -13,6 +15,7 @@ auto make_or_null(Make&& make) noexcept -> decltype(make()) {
     try {
         return make();
     } catch (...) {  // bad_alloc, or what the standard library makes of it
+        complain_of_memory();
         errno = ENOMEM;
         return nullptr;
     }
@@ -24,6 +27,7 @@ int result_of(Work&& work) noexcept {
     try {
         return work();
     } catch (...) {
+        complain_of_memory();
         return ENOMEM;
     }
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/memory_faults.hpp"
@@ -64,7 +65,8 @@ ibv_mr* make_region(ibv_pd* pd, SharedRegion&& wanted, const roce::RegionRequest
     const Result<Rkey> key = adapter.engine().register_region(request);
     if (!key.ok()) {
         file.regions.remove(mr->handle);
-        return fail(adapter.engine().memory().regions_in_use() == roce::kMaxRegions ? ENOMEM : EINVAL);
+        const std::uint64_t regions = std::uint64_t{adapter.engine().memory().regions_in_use()} + 1;
+        return fail(is_within(Limit::Regions, regions) ? EINVAL : ENOMEM);
     }
     region.key = key.value();
     region.user = &Pd::of(pd);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/post.hpp"
 #include "lib/ibverbs/qp.hpp"
@@ -84,6 +85,15 @@ struct Room {
     return bytes;
 }
 
+// Returns an errno value. A message beyond the device's limit is told. One within it is a READ.
+[[nodiscard]] int reason_of(roce::PostVerdict verdict, const roce::SendRequest& request) noexcept {
+    if (verdict == roce::PostVerdict::TooLong) [[unlikely]] {
+        const std::uint64_t bytes = bytes_of(request);
+        complain_of(bytes > roce::kMaxMessageBytes ? Limit::MessageBytes : Limit::ReadBytes, bytes);
+    }
+    return errno_of(verdict);
+}
+
 [[nodiscard]] bool has_way(const Qp& qp, const ibv_send_wr& from) noexcept {
     return from.wr.ud.ah != nullptr && is_of(qp.qp_base.context, from.wr.ud.ah);
 }
@@ -103,7 +113,7 @@ int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept {
     }
     bytes += bytes_of(request);
     if (!qp.is_datagrams()) {
-        return errno_of(qp.connection->pair.post_send(request));
+        return reason_of(qp.connection->pair.post_send(request), request);
     }
     if (!has_way(qp, from)) {
         return EINVAL;
@@ -120,7 +130,7 @@ int judge_one(const Qp& qp, const ibv_send_wr& from) noexcept {
         return reason;
     }
     if (!qp.is_datagrams()) {
-        return errno_of(roce::rc::judge_send(qp.connection->pair, request));
+        return reason_of(roce::rc::judge_send(qp.connection->pair, request), request);
     }
     return has_way(qp, from) ? errno_of(qp.datagrams->judge_send(request)) : EINVAL;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/ibverbs/ah.hpp"
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/translate.hpp"
@@ -58,9 +59,10 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
 // mutants: ibverbs-qp-is-possible
 [[nodiscard]] bool is_possible(const ibv_qp_init_attr_ex& wanted) noexcept {
     const ibv_qp_cap& cap = wanted.cap;
-    const bool may_receive = cap.max_recv_wr <= roce::kMaxQueueSlots && cap.max_recv_sge <= roce::kMaxSges;
-    return cap.max_send_wr <= roce::kMaxQueueSlots && cap.max_send_sge <= roce::kMaxSges &&
-           cap.max_inline_data <= roce::kMaxInlineBytes && (may_receive || !has_receives(wanted));
+    return is_within(Limit::SendRequests, cap.max_send_wr) && is_within(Limit::SendPieces, cap.max_send_sge) &&
+           cap.max_inline_data <= roce::kMaxInlineBytes &&
+           (!has_receives(wanted) ||
+            (is_within(Limit::ReceiveRequests, cap.max_recv_wr) && is_within(Limit::ReceivePieces, cap.max_recv_sge)));
 }
 
 // Makes the engine's part. Returns an errno value.

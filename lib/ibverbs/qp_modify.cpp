@@ -2,6 +2,7 @@
 #include <array>
 
 #include "lib/ibverbs/ah.hpp"
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/memory_faults.hpp"
@@ -62,8 +63,8 @@ constexpr unsigned kJudgedHere = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
         (has(IBV_QP_CUR_STATE) && to_state(wanted.cur_qp_state) != qp.current_state())) {
         return EINVAL;
     }
-    if ((has(IBV_QP_MAX_QP_RD_ATOMIC) && wanted.max_rd_atomic > roce::kMaxRdAtomic) ||
-        (has(IBV_QP_MAX_DEST_RD_ATOMIC) && wanted.max_dest_rd_atomic > roce::kMaxRdAtomic)) {
+    if ((has(IBV_QP_MAX_QP_RD_ATOMIC) && !is_within(Limit::Reads, wanted.max_rd_atomic)) ||
+        (has(IBV_QP_MAX_DEST_RD_ATOMIC) && !is_within(Limit::AnsweredReads, wanted.max_dest_rd_atomic))) {
         return EINVAL;
     }
     return 0;

@@ -1,5 +1,6 @@
 #include "lib/ibverbs/srq.hpp"
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/post.hpp"
@@ -17,7 +18,8 @@ ibv_async_event describe_srq(AsyncSource& source, ibv_event_type type) noexcept 
 
 // The limit means nothing to a queue that is made: ibv_modify_srq() sets it.
 [[nodiscard]] bool is_possible(const ibv_srq_attr& wanted) noexcept {
-    return wanted.max_wr >= 1 && wanted.max_wr <= roce::kMaxQueueSlots && wanted.max_sge <= roce::kMaxSges;
+    return wanted.max_wr >= 1 && is_within(Limit::SharedRequests, wanted.max_wr) &&
+           is_within(Limit::SharedPieces, wanted.max_sge);
 }
 
 std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr& wanted) {
@@ -115,11 +117,14 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
 
 // All of it or nothing.
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
+    const bool resizes = (which & IBV_SRQ_MAX_WR) != 0;
+    if (resizes && !is_within(Limit::SharedRequests, wanted->max_wr)) {
+        return EINVAL;
+    }
     return result_of([&] {
         Adapter& adapter = adapter_of(srq->context);
         const std::lock_guard hold(adapter.lock());
         cairn::roce::ReceiveQueue& queue = Srq::of(srq).queue;
-        const bool resizes = (which & IBV_SRQ_MAX_WR) != 0;
         const std::uint32_t limit = (which & IBV_SRQ_LIMIT) != 0 ? wanted->srq_limit : queue.limit();
         if ((which & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0 || limit > (resizes ? wanted->max_wr : queue.slots()) ||
             (resizes && !queue.resize(wanted->max_wr).ok())) {

@@ -1,5 +1,6 @@
 #include "lib/ibverbs/window.hpp"
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/qp.hpp"
@@ -51,6 +52,7 @@ ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
         const Result<Rkey> key = adapter.engine().create_window(
             Pd::of(pd).id(), type == IBV_MW_TYPE_1 ? roce::WindowType::Type1 : roce::WindowType::Type2B);
         if (!key.ok()) {
+            complain_of(Limit::Regions, std::uint64_t{adapter.engine().memory().regions_in_use()} + 1);
             return fail(ENOMEM);
         }
         set_context(*window, pd->context);

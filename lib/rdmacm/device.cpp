@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <random>
 
 #include "lib/base/monotonic_clock.hpp"
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/in_use.hpp"
 #include "lib/ibverbs/objects.hpp"
 #include "lib/ibverbs/of_process.hpp"
-#include "lib/ibverbs/told_once.hpp"
 #include "lib/port/udp_socket.hpp"
 #include "lib/rdmacm/exchange.hpp"
 
@@ -79,7 +78,7 @@ Device* open_locked(Process& all, const ibverbs::Device& of) {
     }
     Result<std::unique_ptr<Exchange>> exchange = Exchange::open(*device);
     if (!exchange.ok()) {
-        std::fprintf(stderr, "librdmacm (cairn): %s\n", exchange.error().text().c_str());
+        complain(ibverbs::Speaker::Cm, exchange.error());
         errno = ENODEV;
         return nullptr;
     }
@@ -129,10 +128,10 @@ void explain_address(const net::IpAddress& address) {
         std::any_of(devices.begin(), devices.end(), [&address](const auto& each) { return each.address == address; });
     const Status there = port::check_address(address);
     if (has_device && !there.ok()) {
-        ibverbs::tell_once("librdmacm (cairn): " + there.error().text());
+        complain(ibverbs::Speaker::Cm, there.error());
     } else if (!has_device && there.ok()) {
-        ibverbs::tell_once("librdmacm (cairn): no device has the address " + address.text() + "; " +
-                           ibverbs::text_with(devices, address) + " gives it one");
+        complain(ibverbs::Speaker::Cm, Error{"no device has the address " + address.text(),
+                                             ibverbs::text_with(devices, address) + " gives it one"});
     }
 }
 
@@ -202,8 +201,8 @@ int claim_service(const Device& device, wire::ServiceId service, bool shares) {
     if (claimed.reason() == broker::ClaimRefusal::Taken) {
         return EADDRINUSE;
     }
-    std::fprintf(stderr, "librdmacm (cairn): the broker of %s does not answer: see if cairn-broker is stopped\n",
-                 device.address().text().c_str());
+    complain(ibverbs::Speaker::Cm,
+             Error{"the broker of " + device.address().text() + " does not answer", "see if cairn-broker is stopped"});
     return ETIMEDOUT;
 }
 

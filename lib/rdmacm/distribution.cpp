@@ -10,12 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/objects.hpp"
 #include "lib/rdmacm/object_slots.hpp"
 #include "lib/rdmacm/ucma.hpp"
@@ -196,12 +196,10 @@ Distribution::Distribution() noexcept {
                 return;
             }
         }
-        std::fprintf(stderr,
-                     "librdmacm (cairn): rsockets are the distribution's, above this library: %s; install it (Debian: "
-                     "librdmacm1), or name its file by CAIRN_RDMACM\n",
-                     why.c_str());
+        complain(ibverbs::Speaker::Cm, Error{"rsockets are the distribution's, above this library: " + why,
+                                             "install it (Debian: librdmacm1), or name its file by CAIRN_RDMACM"});
     } catch (const std::exception&) {
-        std::fputs("librdmacm (cairn): no memory for rsockets\n", stderr);
+        ibverbs::complain_of_memory();
     }
 }
 

@@ -78,8 +78,9 @@ int create_id(rdma_event_channel* channel, rdma_cm_id** out, void* context, rdma
         return 0;
     });
     if (made != 0 && channel == nullptr) {
+        const int reason = errno;
         cairn_rdma_destroy_event_channel(on);
-        errno = EINVAL;
+        errno = reason;
     }
     return made;
 }

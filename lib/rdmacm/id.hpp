@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/ibverbs/complaints.hpp"
 #include "lib/rdmacm/endpoint.hpp"
 
 namespace cairn::rdmacm {
@@ -59,6 +60,7 @@ int guarded(Work&& work) noexcept {
     try {
         return result_of(work());
     } catch (...) {  // bad_alloc, or what the standard library makes of it
+        ibverbs::complain_of_memory();
         return result_of(ENOMEM);
     }
 }

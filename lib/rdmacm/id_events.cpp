@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/guarded.hpp"
 #include "lib/rdmacm/exports.hpp"
 #include "lib/rdmacm/id.hpp"
 
@@ -139,10 +140,9 @@ int complete(Id& id) {
 using namespace cairn::rdmacm;
 
 rdma_event_channel* cairn_rdma_create_event_channel(void) {
-    try {
+    return cairn::ibverbs::make_or_null([]() -> rdma_event_channel* {
         if (cairn::ibverbs::all_devices().empty()) {
-            errno = ENODEV;
-            return nullptr;
+            return cairn::ibverbs::fail(ENODEV);
         }
         auto channel = std::make_unique<Channel>();
         if (!channel->count.open()) {
@@ -150,10 +150,7 @@ rdma_event_channel* cairn_rdma_create_event_channel(void) {
         }
         channel->fd = channel->count.fd;
         return channel.release();
-    } catch (...) {
-        errno = ENOMEM;
-        return nullptr;
-    }
+    });
 }
 
 void cairn_rdma_destroy_event_channel(rdma_event_channel* channel) {

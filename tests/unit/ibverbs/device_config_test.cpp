@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "lib/ibverbs/device_config.hpp"
-#include "lib/ibverbs/told_once.hpp"
 
 namespace cairn::ibverbs {
 namespace {
@@ -49,17 +48,6 @@ TEST(DeviceConfigTest, AnAddressThatIsWantedIsAddedUnderAFreeName) {
               "CAIRN_DEVICES=left=10.0.0.1,cairn0=127.0.0.9");
     const std::string three = "cairn0=10.0.0.1,cairn3=10.0.0.2,cairn1=2001:db8::1";
     EXPECT_EQ(text_with(parse_devices(three).value(), wanted), "CAIRN_DEVICES=" + three + ",cairn4=127.0.0.9");
-}
-
-TEST(DeviceConfigTest, ALineIsToldOnce) {
-    testing::internal::CaptureStderr();
-    for (std::size_t i = 0; i < 2 * kMostLines; ++i) {
-        tell_once("this is told");
-        tell_once("as is number " + std::to_string(i));
-    }
-    const std::string told = testing::internal::GetCapturedStderr();
-    EXPECT_TRUE(told.starts_with("this is told\nas is number 0\nas is number 1\n")) << told;
-    EXPECT_EQ(static_cast<std::size_t>(std::count(told.begin(), told.end(), '\n')), kMostLines);
 }
 
 constexpr int kGainsNothing = 77;  // the file system has no set-uid programs, perhaps

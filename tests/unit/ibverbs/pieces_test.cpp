@@ -102,6 +102,7 @@ TEST_F(PiecesTest, TheDeviceSaysHowManyThereMayBe) {
     ibv_device_attr device{};
     ASSERT_EQ(ibv_query_device(context, &device), 0);
     EXPECT_EQ(device.max_sge, 32);
+    EXPECT_EQ(device.max_mr, 1 << 20);
     EXPECT_EQ(make(kMost + 1), nullptr);
 }
 

@@ -55,7 +55,7 @@ protected:
         return ibv_create_qp(of, &wanted);
     }
     // Leads `qp` to `peer`, which is of this device, and lets both send; `reads`: that many at a time, each way.
-    static void connect(ibv_qp* qp, std::uint32_t peer, std::uint8_t reads = 4) {
+    static void connect(ibv_qp* qp, std::uint32_t peer, std::uint8_t reads = 4, ibv_mtu mtu = IBV_MTU_1024) {
         ibv_qp_attr to{};
         to.qp_state = IBV_QPS_INIT;
         to.port_num = 1;
@@ -63,7 +63,7 @@ protected:
         ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
         to = {};
         to.qp_state = IBV_QPS_RTR;
-        to.path_mtu = IBV_MTU_1024;
+        to.path_mtu = mtu;
         to.dest_qp_num = peer;
         to.max_dest_rd_atomic = reads;
         to.min_rnr_timer = 12;
