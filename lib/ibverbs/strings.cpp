@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/private_api.hpp"
 
 namespace {
 
@@ -66,6 +67,25 @@ constexpr std::array<const char*, 9> kNodeTypes{
     "usNIC device", "usNIC UDP device",           "unspecified",       "unspecified",
 };
 
+constexpr std::array<const char*, 16> kOpcodes{
+    "rdma-write",
+    "rdma-write-with-imm",
+    "send",
+    "send-with-imm",
+    "rdma-read",
+    "atomic-cmp-and-swp",
+    "atomic-fetch-and-add",
+    "local-inv",
+    "bind-mw",
+    "send-with-inv",
+    "tso",
+    "driver1",
+    "unknown",
+    "unknown",
+    "flush",
+    "atomic-write",
+};
+
 const char* name_of(std::span<const char* const> names, int value) noexcept {
     return value >= 0 && static_cast<std::size_t>(value) < names.size() ? names[static_cast<std::size_t>(value)]
                                                                         : "unknown";
@@ -122,6 +142,10 @@ const char* ibv_port_state_str(ibv_port_state state) {
 
 const char* ibv_node_type_str(ibv_node_type type) {
     return name_of(kNodeTypes, type);
+}
+
+const char* ibv_wr_opcode_str(ibv_wr_opcode opcode) {
+    return name_of(kOpcodes, opcode);
 }
 
 int ibv_rate_to_mult(ibv_rate rate) {

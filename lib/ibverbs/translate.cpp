@@ -172,8 +172,11 @@ std::optional<roce::Rights> to_rights(unsigned access) noexcept {
     return (access & ~kHints) == 0 ? std::optional(rights) : std::nullopt;
 }
 
+// mutants: ibverbs-to-remote-rights
 std::optional<roce::Rights> to_remote_rights(unsigned access) noexcept {
-    const std::optional<roce::Rights> rights = to_rights(access);
+    constexpr unsigned kFlushes =
+        3U << 8U;  // IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of newer headers: no region has them
+    const std::optional<roce::Rights> rights = to_rights(access & ~kFlushes);
     if (!rights) {
         return rights;
     }

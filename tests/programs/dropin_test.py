@@ -192,13 +192,18 @@ class DropIn(unittest.TestCase):
 
 
 class Library(DropIn):
+    # Of rdma-core 45 to 56: its own libraries, which programs are linked with, ask for them when they are loaded.
+    NEWER = {f'{name}@@IBVERBS_PRIVATE_34' for name in ('ibv_cmd_create_cq_ex2', 'ibv_wr_opcode_str')}
+
     def test_it_exports_what_the_installed_one_does(self):
         for library in (LIBRARY, RDMACM):
             with self.subTest(library=library):
                 installed = INSTALLED + os.path.basename(library)
                 if not os.path.exists(installed):
                     self.skipTest(f'{installed} is not installed')
-                self.assertEqual({name for name in symbols(library) if PRIVATE not in name}, symbols(installed))
+                ours = {name for name in symbols(library) if PRIVATE not in name}
+                self.assertEqual(ours - self.NEWER, symbols(installed) - self.NEWER)
+                self.assertLessEqual(self.NEWER if library == LIBRARY else set(), ours)
 
     def test_it_needs_glibc_and_isal_only(self):
         self.assertLessEqual(needed(LIBRARY), {'libc.so.6', 'ld-linux-x86-64.so.2', 'libisal.so.2', 'libm.so.6'})

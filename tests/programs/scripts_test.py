@@ -137,7 +137,7 @@ class Deps(Scripts):
         self.tool('id', '#!/bin/sh\necho 1000\n')
         for group, package, whose in (((), 'libdpdk-dev', True), (('fuzz',), 'libclang-rt-dev', True),
                                       (('interop',), 'qemu-system-x86', True), (('tests',), 'iproute2', False),
-                                      (('full',), 'valgrind', False)):
+                                      (('full',), 'valgrind', False), (('newer',), 'debootstrap', False)):
             status, out, err = self.run_script('deps', *group)
             self.assertEqual((status, out, len(err.splitlines())), (2, [], 1))
             self.assertIn('as root run: apt-get install g++ meson', err)

@@ -72,6 +72,28 @@ TEST_F(QueriesTest, NoConnectionIsEnhanced) {
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
+// Programs that were built with newer headers name rights to FLUSH, which no region has.
+TEST_F(QueriesTest, AQueuePairMayNameRightsToFlush) {
+    ibv_qp* const qp = make_qp(pd);
+    ASSERT_NE(qp, nullptr);
+    ibv_qp_attr to{};
+    to.qp_state = IBV_QPS_INIT;
+    to.port_num = 1;
+    to.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | 3U << 8U;
+    EXPECT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+    ibv_qp_init_attr made{};
+    EXPECT_EQ(ibv_query_qp(qp, &to, IBV_QP_ACCESS_FLAGS, &made), 0);
+    EXPECT_EQ(to.qp_access_flags, static_cast<unsigned>(IBV_ACCESS_REMOTE_WRITE));
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST(StringsTest, RequestsHaveNames) {
+    EXPECT_STREQ(ibv_wr_opcode_str(IBV_WR_RDMA_WRITE), "rdma-write");
+    EXPECT_STREQ(ibv_wr_opcode_str(IBV_WR_SEND_WITH_INV), "send-with-inv");
+    EXPECT_STREQ(ibv_wr_opcode_str(static_cast<ibv_wr_opcode>(15)), "atomic-write");
+    EXPECT_STREQ(ibv_wr_opcode_str(static_cast<ibv_wr_opcode>(99)), "unknown");
+}
+
 TEST(KernelFormsTest, EachFieldOfAQueuePairIsCopied) {
     ib_uverbs_qp_attr from{};
     std::memset(&from, 0, sizeof(from));
