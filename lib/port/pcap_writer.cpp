@@ -16,6 +16,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "lib/base/user_memory.hpp"
 #include "lib/port/write_gate.hpp"
@@ -58,8 +59,8 @@ Error refused(const std::string& path, int reason) {
             "give a path on a disk that has room, in a folder you may write to"};
 }
 
-// Opens the file and empties it, unless another writer has it, of this or another process. Pipes and devices are
-// shared. Returns -1, with errno; EWOULDBLOCK: another has it.
+// Opens the file and empties it, unless another has it. Pipes and devices are shared. Returns -1, with errno;
+// EWOULDBLOCK: another has it.
 // mutants: port-pcap-open-alone
 int open_alone(const std::string& path) noexcept {
     // Non-blocking matters for pipes: a slow reader costs frames, not time.
@@ -88,23 +89,13 @@ std::string name_beside(const std::string& path, int number) {
     return name.string();
 }
 
-}  // namespace
-
-struct PcapWriter::File {
-    File(std::string name, int descriptor, std::uint64_t header) noexcept
-        : path(std::move(name)), fd(descriptor), bytes(header) {}
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    ~File() { ::close(fd); }
-
-    const std::string path;
-    const int fd;
-    std::mutex mutex{};
-    std::uint64_t bytes;                 // written so far
-    const PcapWriter* midway = nullptr;  // has written a part of a frame: others wait for the rest
+struct Opened {
+    std::string path;
+    int file;
 };
 
-Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Duration epoch) {
+// Has written the header.
+Result<Opened> open_somewhere(const std::string& path) {
     std::string name = path;
     int file = open_alone(name);
     for (int number = 0; file < 0 && errno == EWOULDBLOCK; ++number) {
@@ -124,8 +115,47 @@ Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Du
     if (name != path) {
         fmt::print(stderr, "{}: another writes to it; this process {} writes to {}\n", path, ::getpid(), name);
     }
-    return std::unique_ptr<PcapWriter>(
-        new PcapWriter(std::make_shared<File>(std::move(name), file, sizeof(header)), epoch));
+    return Opened{std::move(name), file};
+}
+
+}  // namespace
+
+struct PcapWriter::File {
+    File(std::string wish, std::string name, int descriptor) noexcept
+        : wanted(std::move(wish)), path(std::move(name)), fd(descriptor) {}
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() { ::close(fd); }
+
+    const std::string wanted;
+    const std::string path;
+    const pid_t owner = ::getpid();
+    const int fd;
+    std::mutex mutex{};
+    std::uint64_t bytes = sizeof(FileHeader);  // written so far
+    const PcapWriter* midway = nullptr;        // has written a part of a frame: others wait for the rest
+};
+
+// A child of fork() has the files of its parent, and writes to none of them.
+// mutants: port-pcap-open
+Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Duration epoch) {
+    static std::mutex mutex;
+    static std::vector<std::weak_ptr<File>> files;
+    const std::lock_guard hold(mutex);
+    std::erase_if(files, [](const std::weak_ptr<File>& each) { return each.expired(); });
+    for (const std::weak_ptr<File>& each : files) {
+        const std::shared_ptr<File> file = each.lock();
+        if (file != nullptr && file->wanted == path && file->owner == ::getpid()) {
+            return std::unique_ptr<PcapWriter>(new PcapWriter(file, epoch));
+        }
+    }
+    Result<Opened> opened = open_somewhere(path);
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    const auto made = std::make_shared<File>(path, std::move(opened.value().path), opened.value().file);
+    files.push_back(made);
+    return std::unique_ptr<PcapWriter>(new PcapWriter(made, epoch));
 }
 
 const std::string& PcapWriter::path() const noexcept {

@@ -23,9 +23,9 @@ public:
     static constexpr std::size_t kBufferBytes = std::size_t{4} << 20U;
     static constexpr std::size_t kFrameBytesMax = std::size_t{128} * 1024;  // longer frames are counted as lost
 
-    // Makes or empties the file. A file that another writer has stays as it is: this one gets a file beside it, by the
-    // number of the process, and says so on stderr. `epoch` is the calendar time (since 1970, UTC) at which `when` is
-    // zero.
+    // Makes or empties the file, or shares it with the writers of this process that have it. A file that another
+    // process writes stays as it is: this one gets a file beside it, by its number, and says so on stderr. `epoch` is
+    // the calendar time (since 1970, UTC) at which `when` is zero.
     static Result<std::unique_ptr<PcapWriter>> open(const std::string& path, Duration epoch);
     // Makes a writer of the same file, for another thread. Frames stand there in the order in which they are flushed.
     [[nodiscard]] std::unique_ptr<PcapWriter> beside() const;
