@@ -12,16 +12,12 @@ namespace cairn::rpc {
 // For the control path: allocates. Each call takes time in the logarithm of the number of hosts.
 class HostShares {
 public:
-    // True if the host may have another session: it holds less than three times as many as are free. So a quarter of
-    // the places stays for others however many sessions a host opens. A second such host leaves a quarter of these.
+    // True if the host may have another session beside those that it holds and `asked` more, when so many places are
+    // free: it has less than three times as many. So a quarter of the places stays for others however many sessions a
+    // host opens. A second such host leaves a quarter of these.
     // mutants: rpc-host-shares-may-add
-    [[nodiscard]] bool may_add(const net::IpAddress& host, std::size_t free) const {
-        return held_by(host) < kShare * free;
-    }
-    // Returns the least number of places of which one host may hold so many.
-    // mutants: rpc-host-shares-places-for
-    [[nodiscard]] static constexpr std::size_t places_for(std::size_t sessions) noexcept {
-        return sessions == 0 ? 0 : sessions + (sessions - 1) / kShare;
+    [[nodiscard]] bool may_add(const net::IpAddress& host, std::size_t free, std::size_t asked = 0) const {
+        return held_by(host) + asked < kShare * free;
     }
     [[nodiscard]] std::size_t held_by(const net::IpAddress& host) const {
         const auto found = held_.find(host.share_holder());

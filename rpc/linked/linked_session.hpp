@@ -36,6 +36,9 @@ struct LinkedSession {
     bool probed = false;            // a probe is under way
 
     [[nodiscard]] bool is_open() const noexcept { return state == LinkState::Open; }
+    // Its peer asked, and has said nothing since.
+    // mutants: linked-session-is-unproven
+    [[nodiscard]] bool is_unproven() const noexcept { return state == LinkState::Connecting && !ours; }
 };
 
 }  // namespace cairn::rpc

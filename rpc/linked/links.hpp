@@ -90,7 +90,8 @@ private:
     [[nodiscard]] LinkedSession* who_gives_way(const net::IpAddress& newcomer, bool of_guests);
     bool displace(const net::IpAddress& newcomer, bool of_guests, Instant now);
     [[nodiscard]] bool has_room_for_guests() const noexcept;
-    [[nodiscard]] bool may_hold_another(const net::IpAddress& host) const;
+    [[nodiscard]] bool may_hold_another(const net::IpAddress& host, std::size_t asked = 0) const;
+    [[nodiscard]] bool may_ask(const net::IpAddress& host, bool has_room, Instant now);
     bool admit(const cm::Requested& requested, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
@@ -113,6 +114,7 @@ private:
     std::size_t ours_ = 0;
     std::size_t guests_open_ = 0;  // whose hosts hold shares
     HostShares shares_;
+    HostShares asked_;  // sessions whose peers asked and have not answered
     struct Listener {
         LinkCallback callback = nullptr;
         void* context = nullptr;

@@ -10,9 +10,6 @@ namespace {
 constexpr std::uint16_t kPlaces = 24;
 constexpr std::uint16_t kMostOfOne = 18;
 
-static_assert(rpc::HostShares::places_for(kMostOfOne) == kPlaces - 1);
-static_assert(rpc::HostShares::places_for(0) == 0 && rpc::HostShares::places_for(1) == 1);
-
 class CopyrpcShares : public TwoHosts {
 protected:
     CopyrpcShares() : TwoHosts(greedy(), few_places()) {
@@ -43,6 +40,19 @@ protected:
     static std::int64_t told(const Host& host, SessionEvent event) {
         return std::count(host.events.begin(), host.events.end(), event);
     }
+    void ask_in_the_name_of(Crowd& crowd, const char* address) const {
+        RawHello raw;
+        Hello{RingShape::kLeastBytes, Hello::kLeastReceives}.emit(raw);
+        crowd.ask(net::IpAddress::parse(address).value(), {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)},
+                  now);
+    }
+    void serve_with(const EndpointConfig& config) {
+        server.endpoint.reset();
+        server.endpoint = Endpoint::create(config, *server.device, *server.home, server.pool).value();
+        server.endpoint->set_handler(
+            kEcho, [](void*, const Request&) {}, nullptr);
+        ASSERT_TRUE(server.endpoint->listen(kService).ok());
+    }
     void expect_that_others_are_served() {
         other.events.clear();
         (void)begin(other);
@@ -65,24 +75,49 @@ TEST_F(CopyrpcShares, OneHostLeavesAQuarterOfThePlacesToOthers) {
     expect_that_others_are_served();
 }
 
-// None is open when they ask.
+// None is open when they ask. Each learns at once what it gets: none opens, and then ends.
 TEST_F(CopyrpcShares, OneHostThatAsksForAllAtOnceGetsNoMore) {
+    for (int i = 0; i < 2 * kPlaces; ++i) {
+        (void)begin(client);
+    }
+    run_all(milliseconds(20));
+    EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne);
+    EXPECT_EQ(told(client, SessionEvent::Refused), 2 * kPlaces - kMostOfOne);
+    EXPECT_EQ(told(client, SessionEvent::Disconnected), 0);
+    EXPECT_EQ(server.endpoint->statistics().links.opened, kMostOfOne);
+    EXPECT_EQ(server.endpoint->statistics().links.refused, 2U * kPlaces - kMostOfOne);
+    expect_that_others_are_served();
+}
+
+// Neither's share is known before some of both are open. A third host still finds a place.
+TEST_F(CopyrpcShares, TwoHostsThatAskForAllAtOnceLeaveAPlace) {
+    for (int i = 0; i < kPlaces; ++i) {
+        (void)begin(client);
+        (void)begin(other);
+    }
+    run_all(milliseconds(20));
+    EXPECT_GT(told(client, SessionEvent::Connected), 0);
+    EXPECT_GT(told(other, SessionEvent::Connected), 0);
+    EXPECT_LT(server.endpoint->statistics().links.opened, kPlaces);
+}
+
+TEST_F(CopyrpcShares, NoSessionOpensBeyondANumberThatWasConfigured) {
+    EndpointConfig config = few_places();
+    config.host_sessions_max = 5;
+    serve_with(config);
     for (int i = 0; i < kPlaces; ++i) {
         (void)begin(client);
     }
     run_all(milliseconds(20));
-    EXPECT_EQ(server.endpoint->statistics().links.opened, kMostOfOne);
-    EXPECT_EQ(server.endpoint->statistics().links.refused, kPlaces - kMostOfOne);
-    expect_that_others_are_served();
+    EXPECT_EQ(told(client, SessionEvent::Connected), 5);
+    EXPECT_EQ(told(client, SessionEvent::Refused), kPlaces - 5);
+    EXPECT_EQ(told(client, SessionEvent::Disconnected), 0);
 }
 
 TEST_F(CopyrpcShares, WhoAsksInTheNameOfAHostTakesNoneOfItsPlaces) {
-    RawHello raw;
-    Hello{RingShape::kLeastBytes, Hello::kLeastReceives}.emit(raw);
     Crowd crowd{server.port};
     for (int i = 0; i < 2 * kPlaces; ++i) {
-        crowd.ask(net::IpAddress::parse("10.0.0.1").value(), {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)},
-                  now);
+        ask_in_the_name_of(crowd, "10.0.0.1");
         run_all(microseconds(100));
     }
     for (int i = 0; i < kMostOfOne; ++i) {
@@ -90,6 +125,42 @@ TEST_F(CopyrpcShares, WhoAsksInTheNameOfAHostTakesNoneOfItsPlaces) {
         run_all(milliseconds(2));
     }
     EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne);
+}
+
+// The host does not run yet, so that nobody tells the server that it has not asked.
+TEST_F(CopyrpcShares, RequestsThatNobodyAnswersTakeNoShareForLong) {
+    Crowd crowd{server.port};
+    for (int i = 0; i < kMostOfOne; ++i) {
+        ask_in_the_name_of(crowd, "10.0.0.4");
+    }
+    run_all(milliseconds(150));
+    Host late{"10.0.0.4", 44, small_config(400)};
+    late.port.join(server.port);
+    server.port.join(late.port);
+    (void)begin(late);
+    for (int i = 0; i < 250; ++i, now = now + microseconds(20)) {
+        late.turn(now);
+        server.turn(now);
+    }
+    EXPECT_EQ(late.events, std::vector{SessionEvent::Connected});
+}
+
+// The same at once, if all places are taken.
+TEST_F(CopyrpcShares, RequestsThatTakeAllPlacesTakeNoShare) {
+    Crowd crowd{server.port};
+    for (int i = 0; i < kPlaces; ++i) {
+        ask_in_the_name_of(crowd, i < kMostOfOne ? "10.0.0.4" : "10.0.0.5");
+    }
+    run_all(microseconds(100));
+    Host late{"10.0.0.4", 44, small_config(400)};
+    late.port.join(server.port);
+    server.port.join(late.port);
+    (void)begin(late);
+    for (int i = 0; i < 250; ++i, now = now + microseconds(20)) {
+        late.turn(now);
+        server.turn(now);
+    }
+    EXPECT_EQ(late.events, std::vector{SessionEvent::Connected});
 }
 
 TEST_F(CopyrpcShares, AShareIsGivenBackWithItsSessions) {
@@ -112,11 +183,7 @@ TEST_F(CopyrpcShares, AShareIsGivenBackWithItsSessions) {
 TEST_F(CopyrpcShares, PlacesKeptForOwnSessionsAreNoPartOfShares) {
     EndpointConfig config = few_places();
     config.own_sessions = kPlaces / 2;
-    server.endpoint.reset();
-    server.endpoint = Endpoint::create(config, *server.device, *server.home, server.pool).value();
-    server.endpoint->set_handler(
-        kEcho, [](void*, const Request&) {}, nullptr);
-    ASSERT_TRUE(server.endpoint->listen(kService).ok());
+    serve_with(config);
     for (int i = 0; i < kPlaces; ++i) {
         (void)begin(client);
         run_all(milliseconds(2));
