@@ -187,10 +187,13 @@ void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter
     if (session == nullptr || session->state == LinkState::Ending) {
         return;
     }
+    const bool was_told_of = session->ours || session->is_open();  // strangers may ask as often as they like
     leave(*session);
     ++reason;
     owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected, now);
-    tell(*session, event);
+    if (was_told_of) {
+        tell(*session, event);
+    }
 }
 
 // Its peer never answered. What it holds is free at once, not when its connection's name and queue pair may come again.

@@ -74,7 +74,7 @@ public:
     void end_all();
 
     void set_callback(LinkCallback callback, void* context) noexcept { own_ = {callback, context}; }
-    // Tells of sessions that peers began: Connected once they are open, and their end, unless this end ends them.
+    // Tells of sessions that peers began: Connected once they are open, and then their end, unless this end ends them.
     void set_guest_callback(LinkCallback callback, void* context) noexcept { guests_ = {callback, context}; }
     Status listen(std::uint16_t port);
     // Begins a session. Returns its id.

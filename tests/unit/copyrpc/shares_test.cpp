@@ -127,6 +127,26 @@ TEST_F(CopyrpcShares, WhoAsksInTheNameOfAHostTakesNoneOfItsPlaces) {
     EXPECT_EQ(told(client, SessionEvent::Connected), kMostOfOne);
 }
 
+TEST_F(CopyrpcShares, WhoOnlyAsksIsToldToNobody) {
+    std::vector<SessionEvent> guests;
+    server.endpoint->set_guest_callback(
+        [](void* into, SessionId, SessionEvent event) {
+            static_cast<std::vector<SessionEvent>*>(into)->push_back(event);
+        },
+        &guests);
+    Crowd crowd{server.port};
+    ask_in_the_name_of(crowd, "10.0.0.1");  // which says that it has not asked
+    run_all(milliseconds(5));
+    EXPECT_EQ(server.endpoint->statistics().links.rejected, 1U);
+    EXPECT_TRUE(guests.empty());
+    client.endpoint->disconnect(begin(client), now);
+    const SessionId session = begin(client);
+    run_all(milliseconds(5));
+    client.endpoint->disconnect(session, now);
+    run_all(milliseconds(5));
+    EXPECT_EQ(guests, (std::vector{SessionEvent::Connected, SessionEvent::Disconnected}));
+}
+
 // The host does not run yet, so that nobody tells the server that it has not asked.
 TEST_F(CopyrpcShares, RequestsThatNobodyAnswersTakeNoShareForLong) {
     Crowd crowd{server.port};
