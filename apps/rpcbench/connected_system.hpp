@@ -18,12 +18,14 @@ namespace cairn::rpcbench {
 struct Places {
     std::uint16_t all = 0;
     std::uint16_t own = 0;  // that it makes itself
+    std::uint16_t of_host = 0;
 };
-// A server takes `--sessions` clients, of any hosts.
+// A server takes `--sessions` clients, all of one host unless it is told otherwise: a bench has one.
 [[nodiscard]] inline Places places_of(const Options& options) noexcept {
     const std::size_t own = options.peer.empty() ? 0 : options.sessions;
     const std::size_t guests = options.server ? options.sessions : 0;
-    return {static_cast<std::uint16_t>(std::min<std::size_t>(own + guests, 0xffff)), static_cast<std::uint16_t>(own)};
+    const auto all = static_cast<std::uint16_t>(std::min<std::size_t>(own + guests, 0xffff));
+    return {all, static_cast<std::uint16_t>(own), options.host_sessions.value_or(all)};
 }
 
 // `Event` is the system's session event.

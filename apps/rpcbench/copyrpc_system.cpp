@@ -12,7 +12,7 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
     copyrpc::EndpointConfig config;
     config.sessions_max = places_of(options).all;
     config.own_sessions = places_of(options).own;
-    config.host_sessions_max = config.sessions_max;
+    config.host_sessions_max = places_of(options).of_host;
     config.ring_bytes =
         options.copyrpc.ring_bytes != 0
             ? options.copyrpc.ring_bytes

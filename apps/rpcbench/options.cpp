@@ -214,9 +214,13 @@ void declare_load(CLI::App& app, Options& options) {
         ->check(CLI::PositiveNumber);
     app.add_flag("--check", options.check, "verify every byte of requests and answers");
     app.add_option("--sessions", options.sessions,
-                   "sessions of an lcore; a server of connections takes so many of one host (without the argument 64)")
+                   "sessions of an lcore; a server of connections takes so many (without the argument 64)")
         ->check(CLI::Range(1U, 24575U))  // three quarters of a server's table
         ->capture_default_str();
+    app.add_option("--host-sessions", options.host_sessions,
+                   "sessions that a server of connections takes of one host; 0: three times as many as are free. "
+                   "Without it as many as there are")
+        ->check(CLI::Range(0U, 24575U));
     app.add_option("--deadline", options.deadline_ms, "milliseconds a call may take; 0: no deadline");
 }
 
@@ -272,6 +276,11 @@ Status judge(const Options& options) {
     }
     if (options.check && options.response_bytes == 0) {
         return Error{"--check can not tell from answers of no bytes what the server got", "give --resp 1 or more"};
+    }
+    const bool is_connected = options.system != SystemKind::Erpc && options.system != SystemKind::Ud;
+    if (options.host_sessions && (!options.server || !is_connected)) {
+        return Error{"--host-sessions is an argument of servers with --system copyrpc, scalerpc or rawwrite",
+                     "leave it out"};
     }
     if (options.rate_per_s > 0 && options.window == 0) {
         return Error{"--rate needs calls outstanding, and --window 0 allows none", "raise --window"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "apps/common/port_options.hpp"
@@ -72,7 +73,8 @@ struct Options {
     ClientOptions clients{};
     double rate_per_s = 0;  // calls that the process begins; 0: as many as the window allows
     bool check = false;
-    std::uint32_t sessions = 8;  // of an lcore; a copyrpc server takes so many at most
+    std::uint32_t sessions = 8;                    // of an lcore; a server of connections takes so many at most
+    std::optional<std::uint16_t> host_sessions{};  // of these, of one host; 0: its share; nothing: all
     ErpcOptions erpc{};
     CopyrpcOptions copyrpc{};
     ScalerpcOptions scalerpc{};

@@ -19,7 +19,7 @@ scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
     config.cohort = static_cast<std::uint8_t>(own.cohort);
     config.sessions_max = places_of(options).all;
     config.own_sessions = places_of(options).own;
-    config.host_sessions_max = config.sessions_max;
+    config.host_sessions_max = places_of(options).of_host;
     config.calls_max = std::max(config.calls_max, options.window);
     config.peer_timeout = milliseconds(options.peer_timeout_ms);
     config.path_mtu_bytes = options.ports.path_mtu_bytes;

@@ -286,6 +286,8 @@ def bad_input(session):
             (['--clients', '4', '--rate', '100', '--think', '5'], '--think'),
             (['--clients', '4', '--window', '100'], '--window'),
             ([*COPYRPC, '--sessions', '5000'], '5000 sessions'),
+            (['--host-sessions', '5'], '--host-sessions'),
+            ([*COPYRPC, '--host-sessions', '70000'], '--host-sessions'),
             ([*COPYRPC, '--resp', '100000000'], '100000000')):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
     expect_refused(session.start([session.memif('client')], ['--peer', '10.77.0.1', *SCALERPC, '--serve-time']),
