@@ -15,8 +15,9 @@ struct Attack {
     const char* what;  // for --help
 };
 
-[[nodiscard]] std::span<const Attack> attacks_on_packets();      // any program
-[[nodiscard]] std::span<const Attack> attacks_on_sessions();     // eRPC servers
-[[nodiscard]] std::span<const Attack> attacks_on_connections();  // RDMA listeners
+[[nodiscard]] std::span<const Attack> attacks_on_packets();        // any program
+[[nodiscard]] std::span<const Attack> attacks_on_sessions();       // eRPC servers
+[[nodiscard]] std::span<const Attack> attacks_on_connections();    // RDMA listeners
+[[nodiscard]] std::span<const Attack> attacks_by_idle_sessions();  // RPC servers over connections
 
 }  // namespace cairn::hostile

@@ -1,8 +1,7 @@
 // Attacks on listeners of connections: requests that are never followed up, in whoever's name.
 #include <array>
-#include <cstring>
+#include <optional>
 
-#include "lib/wire/ip_cm.hpp"
 #include "tests/hostile/attacks.hpp"
 
 namespace cairn::hostile {
@@ -53,27 +52,13 @@ std::uint64_t pass_of(Attacker& attacker, Host& host) {
 }
 
 wire::Req request(Attacker& attacker, const Host& from, std::uint32_t message_bytes, std::uint64_t pass) {
-    wire::Req req;
-    req.local_comm_id = wire::CommId{static_cast<std::uint32_t>(attacker.random())};
-    req.service_id = wire::ip_service(wire::IpProtocol::Tcp, attacker.options().service);
-    req.local_qpn = Qpn{static_cast<std::uint32_t>(attacker.random() & 0xffffffU)};
-    req.responder_resources = req.initiator_depth = 4;
-    req.remote_response_timeout = req.local_response_timeout = wire::CmTimeout{20};
-    req.max_cm_retries = wire::CmRetries{15};
-    req.path_mtu = wire::path_mtu_of(1024);
-    req.primary.local_lid = req.primary.remote_lid = 0xffff;
-    req.primary.local_gid = gid_of(from.address());
-    req.primary.remote_gid = gid_of(attacker.options().target);
-    req.primary.hop_limit = 64;
-    req.primary.ack_timeout = wire::CmTimeout{14};
-    wire::RawIpCmHeader addresses;
-    wire::IpCmHeader{1, req.primary.local_gid, req.primary.remote_gid}.emit(addresses);
     RawPerfHello hello;
     hello.message_bytes.set(message_bytes);
     hello.pass.set(pass);
-    std::memcpy(req.private_data.data(), &addresses, sizeof(addresses));
-    std::memcpy(req.private_data.data() + sizeof(addresses), &hello, sizeof(hello));
-    return req;
+    return connection_request(static_cast<std::uint32_t>(attacker.random()),
+                              Qpn{static_cast<std::uint32_t>(attacker.random() & 0xffffffU)},
+                              attacker.options().service, from.address(), attacker.options().target,
+                              {reinterpret_cast<const std::uint8_t*>(&hello), sizeof(hello)});
 }
 
 bool ask(Attacker& attacker, Host& from, std::uint32_t message_bytes, std::uint64_t pass) {

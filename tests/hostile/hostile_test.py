@@ -100,9 +100,9 @@ def attack(link, program, name, *more, rate=5000, seconds=60):
 class Target:
     """A program under attack, and its honest clients."""
 
-    def __init__(self, link, program, *calls):
+    def __init__(self, link, program, *calls, server=()):
         self.link, self.program, self.calls = link, program, calls
-        self.process = link.server(program)
+        self.process = link.server(program, *server)
         self.run(link.client_address, 0.3)  # afterwards it has its memory
 
     def run(self, address, seconds):
@@ -119,7 +119,7 @@ class Target:
         self.run(self.link.newcomer, 0.05)
         return time.monotonic() - began
 
-    def withstand(self, name, **options):
+    def withstand(self, name, wait=0.5, **options):
         """One attack; all that an attack may not do is looked for."""
         def expects(condition, message):
             expect(condition, f'{name}: {message}')
@@ -128,7 +128,7 @@ class Target:
         for _ in range(TRIES):
             begins, alone = self.seconds_to_begin(), self.rate()
             attacker = attack(self.link, self.program, name, **options)
-            time.sleep(0.5)
+            time.sleep(wait)
             began, attacked = self.seconds_to_begin(), self.rate()
             attacker.send_signal(signal.SIGTERM)
             told = result_of(attacker)
@@ -143,6 +143,7 @@ class Target:
         expects(grown_kb < MOST_MEMORY_KB, f'memory grew by {grown_kb} KB')
         print(f'{name}: {share:.2f} of the rate, a client begins in {began:.2f} s ({begins:.2f} before), '
               f'{grown_kb} KB more, {told}', flush=True)
+        return told
 
 
 def withstand_all(target, *attacks, **options):
@@ -226,6 +227,25 @@ def memif_left_behind(session):
     print(f'left behind: {grown_kb} KB more, {told}', flush=True)
 
 
+def idle(session, system, *both):
+    """A host that holds on to sessions without using them leaves places for others. It answers the server's probes: it
+    is attacked for longer than the server waits for a peer that is silent."""
+    system = ['--system', system, *both]
+    target = Target(Sockets(session), 'cairn-rpcbench', *system, '--sessions', '4',
+                    server=[*system, '--sessions', '64', '--host-sessions', '0', '--peer-timeout', '1000'])
+    told = target.withstand('idle-' + system[1], wait=3)
+    expect(40 < told['reached'] < 64, f'sessions were held: {told}')
+    end(target.process)
+
+
+def idle_copyrpc(session):
+    idle(session, 'copyrpc')
+
+
+def idle_scalerpc(session):
+    idle(session, 'scalerpc', '--block', '128', '--blocks', '16')
+
+
 def restart(session):
     """What was recorded of a session executes nothing at a server that was started since."""
     link, program, file = Sockets(session), 'cairn-rpcbench', os.path.join(session.work, 'session')
@@ -275,4 +295,4 @@ def memif_operations(session):
 
 
 run_case(socket_calls, socket_large_calls, socket_operations, socket_packets, memif_calls, memif_operations,
-         memif_left_behind, rping, rping_once, restart)
+         memif_left_behind, idle_copyrpc, idle_scalerpc, rping, rping_once, restart)

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +23,12 @@ using namespace cairn::hostile;
 
 constexpr std::chrono::milliseconds kLate{1500};  // copies of answers still come
 
+std::array<std::span<const Attack>, 4> kinds() {
+    return {attacks_on_packets(), attacks_on_sessions(), attacks_on_connections(), attacks_by_idle_sessions()};
+}
+
 const Attack* find_attack(const std::string& name) {
-    for (const auto attacks : {attacks_on_packets(), attacks_on_sessions(), attacks_on_connections()}) {
+    for (const auto attacks : kinds()) {
         for (const Attack& attack : attacks) {
             if (name == attack.name) {
                 return &attack;
@@ -35,7 +40,7 @@ const Attack* find_attack(const std::string& name) {
 
 std::string all_attacks() {
     std::string text = "Attacks:\n";
-    for (const auto attacks : {attacks_on_packets(), attacks_on_sessions(), attacks_on_connections()}) {
+    for (const auto attacks : kinds()) {
         for (const Attack& attack : attacks) {
             text += "  " + std::string(attack.name) + ": " + attack.what + '\n';
         }

@@ -77,6 +77,28 @@ wire::SidrReq sidr_question(std::uint32_t id, std::uint16_t service, in_addr fro
     return req;
 }
 
+wire::Req connection_request(std::uint32_t id, Qpn qpn, std::uint16_t service, in_addr from, in_addr to,
+                             std::span<const std::uint8_t> data) {
+    wire::Req req;
+    req.local_comm_id = wire::CommId{id};
+    req.service_id = wire::ip_service(wire::IpProtocol::Tcp, service);
+    req.local_qpn = qpn;
+    req.responder_resources = req.initiator_depth = 4;
+    req.remote_response_timeout = req.local_response_timeout = wire::CmTimeout{20};
+    req.max_cm_retries = wire::CmRetries{15};
+    req.path_mtu = wire::path_mtu_of(1024);
+    req.primary.local_lid = req.primary.remote_lid = 0xffff;
+    req.primary.local_gid = gid_of(from);
+    req.primary.remote_gid = gid_of(to);
+    req.primary.hop_limit = 64;
+    req.primary.ack_timeout = wire::CmTimeout{14};
+    wire::RawIpCmHeader addresses;
+    wire::IpCmHeader{1, req.primary.local_gid, req.primary.remote_gid}.emit(addresses);
+    std::memcpy(req.private_data.data(), &addresses, sizeof(addresses));
+    std::memcpy(req.private_data.data() + sizeof(addresses), data.data(), data.size());
+    return req;
+}
+
 Bytes erpc_payload(const ErpcHeader& header, std::span<const std::uint8_t> payload) {
     RawErpc raw;
     raw.kind = header.control ? 1 : 0;

@@ -32,6 +32,10 @@ using Bytes = std::vector<std::uint8_t>;
 [[nodiscard]] wire::SidrReq sidr_question(std::uint32_t id, std::uint16_t service, in_addr from, in_addr to,
                                           std::span<const std::uint8_t> data = {});
 
+// A REQ for a reliable connection with the service of that name, with `data` behind the addresses.
+[[nodiscard]] wire::Req connection_request(std::uint32_t id, Qpn qpn, std::uint16_t service, in_addr from, in_addr to,
+                                           std::span<const std::uint8_t> data);
+
 enum class ErpcType : std::uint8_t { Request = 0, Rfr = 1, CreditReturn = 2, Response = 3 };
 
 struct ErpcHeader {
