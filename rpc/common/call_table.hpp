@@ -1,6 +1,7 @@
 // The calls of a client from post to completion: ids, deadlines, results, and the calls that wait to be sent.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -35,9 +36,9 @@ public:
     CallTable(std::uint32_t calls_max, telemetry::Counter& failed);
 
     [[nodiscard]] bool is_full() const noexcept { return free_ == kNone; }
-    // mutants: rpc-call-table-add
     // Adds a call that is posted now, and returns its index. The call is in no backlog. The table is not full
     // (asserted).
+    // mutants: rpc-call-table-add
     [[nodiscard]] std::uint32_t add(const Call& call, SessionId session, Instant now,
                                     std::uint8_t slot = kNoSlot) noexcept {
         CAIRN_ASSERT(!is_full());
@@ -155,7 +156,7 @@ inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<
                               Instant now) noexcept {
     Entry& entry = entries_[index];
     const Call& call = entry.call;
-    const Duration latency = now - entry.posted;
+    Duration latency = now - entry.posted;
     --pending_;
     if (entry.deadline) [[unlikely]] {
         forget_deadline(entry);
@@ -164,6 +165,7 @@ inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<
         status = take_response(*call.response, response);
     }
     if (status != CallStatus::Ok) [[unlikely]] {
+        latency = std::max(latency, Duration{});  // a program may post with a later time than the turn's
         ++failed_;
     } else if (keeps_latencies_) [[unlikely]] {
         record(call.type, latency);

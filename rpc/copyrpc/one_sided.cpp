@@ -120,8 +120,21 @@ void OneSided::on_done(Session& session, Instant now) noexcept {
     }
 }
 
-// The memory is its owner's again before he learns of it.
-// mutants: copyrpc-one-sided-fail
+namespace {
+
+// The operation was not done. The memory is its owner's again before he learns of it, who may have posted with a later
+// time than the turn's.
+// mutants: copyrpc-one-sided-tell
+void tell(SessionOneSided::Pending& ended, rpc::CallStatus status, Instant now) {
+    ended.key.reset();
+    if (ended.work.completion != nullptr) {
+        const Duration latency = std::max(now - ended.began, Duration{});
+        ended.work.completion(ended.work.context, {status, {}, latency, ended.work.tag});
+    }
+}
+
+}  // namespace
+
 bool OneSided::fail(Session& session, rpc::CallStatus status, Instant now) noexcept {
     if (session.one_sided == nullptr) {
         return false;
@@ -132,10 +145,7 @@ bool OneSided::fail(Session& session, rpc::CallStatus status, Instant now) noexc
     while (!session.one_sided->pending.empty()) {
         SessionOneSided::Pending ended = std::move(session.one_sided->pending.front());
         session.one_sided->pending.pop_front();
-        ended.key.reset();
-        if (ended.work.completion != nullptr) {
-            ended.work.completion(ended.work.context, {status, {}, now - ended.began, ended.work.tag});
-        }
+        tell(ended, status, now);
     }
     return opened;
 }
@@ -151,10 +161,8 @@ void OneSided::end_awaited(Instant now) noexcept {
         while (!pending.empty()) {
             SessionOneSided::Pending ended = std::move(pending.front());
             pending.pop_front();
-            ended.key.reset();
-            if (ended.work.ends_with_endpoint && ended.work.completion != nullptr) {
-                ended.work.completion(ended.work.context,
-                                      {CallStatus::Disconnected, {}, now - ended.began, ended.work.tag});
+            if (ended.work.ends_with_endpoint) {
+                tell(ended, CallStatus::Disconnected, now);
             }
         }
         session.one_sided->opened.clear();

@@ -68,8 +68,8 @@ Endpoint::~Endpoint() {
         return;  // it never came about
     }
     guard_.assert_outside();
-    client_.end_awaited_calls(pauses_.last_scan());
-    control_.take_leave(pauses_.last_scan());
+    client_.end_awaited_calls(worker_.now());
+    control_.take_leave(worker_.now());
     writer_.sender().settle_tails();  // the sender lives on, the messages need not
     worker_.datagrams().destroy_qp(qp_);
 }

@@ -112,7 +112,32 @@ TYPED_TEST_P(RpcEndings, ALatencyIsAllThatACallerWaits) {
     EXPECT_EQ(this->latencies.at(1002), milliseconds(3));
 }
 
+// The program's clock goes on behind the last turn, whose time is the endpoint's last one.
+TYPED_TEST_P(RpcEndings, ALatencyThatEndsWithTheEndpointIsNotNegative) {
+    const SessionId session = this->pair.connect();
+    using Client = typename TypeParam::Endpoint;
+    std::vector<Duration> waited;
+    const auto wait = [](Client& from, SessionId over, const Instant& now, std::vector<Duration>& into) -> Task<> {
+        const std::array<std::uint8_t, 8> request{};
+        Call what;
+        what.type = kKeep;
+        what.request = request;
+        const CallResult result = co_await call(from, over, what, now);
+        into.push_back(result.latency);
+    };
+    start(wait(this->client(), session, this->pair.now, waited));
+    this->pair.run(milliseconds(3));
+    this->pair.now = this->pair.now + microseconds(100);
+    start(wait(this->client(), session, this->pair.now, waited));
+    EXPECT_TRUE(waited.empty());
+    this->pair.end_client();
+    ASSERT_EQ(waited.size(), 2U);
+    EXPECT_GE(waited[0], milliseconds(3) - microseconds(100));
+    EXPECT_EQ(waited[1], Duration{});
+}
+
 REGISTER_TYPED_TEST_SUITE_P(RpcEndings, TheNameOfASessionThatEndedNamesNoOther, WhoTriesAgainAtTheEndpointsEndIsRefused,
-                            AnEndpointIsNotDestroyedWithinItsOwnCallback, ALatencyIsAllThatACallerWaits);
+                            AnEndpointIsNotDestroyedWithinItsOwnCallback, ALatencyIsAllThatACallerWaits,
+                            ALatencyThatEndsWithTheEndpointIsNotNegative);
 
 }  // namespace cairn::rpc::test

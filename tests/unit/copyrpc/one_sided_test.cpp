@@ -28,6 +28,7 @@ protected:
             auto& self = *static_cast<CopyrpcOneSided*>(context);
             ASSERT_EQ(self.ended.count(result.tag), 0U) << "completed twice";
             self.ended[result.tag] = result.status;
+            self.waited = result.latency;
             if (result.status == CallStatus::Ok) {
                 EXPECT_EQ(result.response.data(), self.ours.data());
                 EXPECT_EQ(result.response.size(), self.ours.size());
@@ -46,7 +47,19 @@ protected:
     std::vector<std::uint8_t> ours = std::vector<std::uint8_t>(700'000);
     std::vector<std::uint8_t> theirs = std::vector<std::uint8_t>(700'000);
     std::map<std::uint64_t, CallStatus> ended;
+    Duration waited{-1};  // the last one
 };
+
+// The program's clock goes on behind the last turn, whose time is the endpoint's last one.
+TEST_F(CopyrpcOneSided, ALatencyThatEndsWithTheEndpointIsNotNegative) {
+    OneSidedWork last = work(opened(kRead));
+    last.ends_with_endpoint = true;
+    now = now + microseconds(100);
+    ASSERT_EQ(client.endpoint->one_sided().read(session, last, now), PostVerdict::Posted);
+    client.endpoint.reset();
+    EXPECT_EQ(ended[1], CallStatus::Disconnected);
+    EXPECT_EQ(waited, Duration{});
+}
 
 TEST_F(CopyrpcOneSided, WhatThePeerOpenedIsRead) {
     const Place place = opened(kRead);
