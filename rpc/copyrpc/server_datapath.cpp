@@ -246,7 +246,7 @@ bool Server::decline(const RequestHandle& request) noexcept {
     if (kept == nullptr) {
         return false;
     }
-    declined_ = true;
+    declined_ = declined_ || !kept->kept;  // else its handler has run
     ++statistics_.requests_declined;
     end(*kept, Outcome::Declined, {});
     return true;

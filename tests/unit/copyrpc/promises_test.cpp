@@ -4,7 +4,7 @@
 #include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
-#include "tests/unit/copyrpc/host.hpp"
+#include "tests/unit/copyrpc/two_hosts.hpp"
 
 namespace cairn::rpc::test {
 namespace {
@@ -70,3 +70,57 @@ INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcEndings, CopyrpcPair<copyrpc::Fl
 
 }  // namespace
 }  // namespace cairn::rpc::test
+
+namespace cairn::copyrpc {
+namespace {
+
+using CopyrpcEnd = TwoHosts;
+
+TEST_F(CopyrpcEnd, NoSessionBeginsWhileTheEndpointEnds) {
+    const SessionId session = connect();
+    bool begun = true;
+    struct {
+        Endpoint& endpoint;
+        bool& begun;
+        Instant now;
+    } told{*client.endpoint, begun, now};
+    Call call;
+    call.type = kKeep;
+    call.context = &told;
+    call.ends_with_endpoint = true;
+    call.completion = [](void* context, const rpc::CallResult& result) {
+        const auto& self = *static_cast<decltype(told)*>(context);
+        EXPECT_EQ(result.status, CallStatus::Disconnected);
+        const net::IpAddress peer = net::IpAddress::parse("10.0.0.2").value();
+        self.begun = self.endpoint.connect(peer, kService, self.now).ok();
+    };
+    ASSERT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    run(milliseconds(1));
+    client.endpoint.reset();
+    EXPECT_FALSE(begun);
+}
+
+// Its own request is executed, and counted.
+TEST_F(CopyrpcEnd, AHandlerMayDeclineAnotherRequest) {
+    constexpr std::uint8_t kDeclines = 9;
+    const SessionId session = connect();
+    server.endpoint->set_handler(
+        kDeclines,
+        [](void* context, const Request& request) {
+            EXPECT_TRUE(static_cast<std::vector<rpc::KeptRequest>*>(context)->front().decline());
+            EXPECT_TRUE(request.endpoint.answer(request.handle, request.payload, request.now));
+        },
+        &kept);
+    ASSERT_EQ(post(session, 1, 32, kKeep).verdict, PostVerdict::Posted);
+    run(milliseconds(1));
+    ASSERT_EQ(kept.size(), 1U);
+    ASSERT_EQ(post(session, 2, 32, kDeclines).verdict, PostVerdict::Posted);
+    run(milliseconds(1));
+    EXPECT_EQ(results.at(1), CallStatus::NotExecuted);
+    EXPECT_EQ(results.at(2), CallStatus::Ok);
+    EXPECT_EQ(server.endpoint->statistics().requests_handled, 2U);
+    EXPECT_EQ(server.endpoint->statistics().requests_declined, 1U);
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc
