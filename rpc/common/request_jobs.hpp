@@ -150,12 +150,14 @@ private:
         return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle)) ||
                (server_.type_of(request.type).background == nullptr && server_.decline(request.handle));
     }
-    // A request that waits behind others holds memory, or a part of its peer's ring.
+    // A request that waits behind others holds memory, or a part of its peer's ring. While many wait, all of them are
+    // not looked at whenever one's time is over: that would take more time than the rest of the turn.
     // mutants: rpc-request-jobs-end-overdue
     void end_overdue(Instant now) {
-        if (now < next_over_) {
+        if (now < next_over_ || now < next_look_) {
             return;
         }
+        next_look_ = now + kBetweenLooks * static_cast<std::int64_t>(waiting_.size());
         std::erase_if(waiting_, [this, now](const JobRequest& request) { return is_over(request, now); });
         next_over_ = Instant::never();
         for (const JobRequest& request : waiting_) {
@@ -169,12 +171,15 @@ private:
         pool_->give_back(job);
     }
 
+    static constexpr Duration kBetweenLooks = microseconds(1);  // for each request that waits
+
     Server& server_;
     MsgPool& memory_;
     BackgroundPool* pool_;
     telemetry::Counter& executed_;
     std::deque<JobRequest> waiting_;
     Instant next_over_ = Instant::never();  // a deadline of those that wait, or an earlier time
+    Instant next_look_{};
 };
 
 }  // namespace cairn::rpc
