@@ -203,12 +203,15 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return true;
 }
 
+// mutants: erpc-server-answer-slowly
 [[gnu::noinline]] bool Server::answer_slowly(const RequestHandle& handle, std::span<const std::uint8_t> message,
                                              Instant now) noexcept {
     if (message.size() > max_message_bytes_) {
         return false;
     }
-    ServerSlot* const slot = slot_with_room(handle, static_cast<std::uint32_t>(message.size()));
+    const bool has_bytes = !message.empty();  // else it needs no memory
+    ServerSlot* const slot =
+        has_bytes ? slot_with_room(handle, static_cast<std::uint32_t>(message.size())) : executing_slot(handle);
     if (slot == nullptr) {
         return false;
     }

@@ -143,9 +143,25 @@ TYPED_TEST_P(RpcKeptRequests, ARequestThatIsKeptCanBeDeclined) {
     EXPECT_EQ(this->results.at(1), CallStatus::NotExecuted);
 }
 
+TYPED_TEST_P(RpcKeptRequests, AnEmptyAnswerNeedsNoMemory) {
+    const SessionId session = this->pair.connect();
+    this->post(session, 1, kKeep);
+    this->pair.run(milliseconds(1));
+    ASSERT_EQ(this->kept.size(), 1U);
+    std::vector<MsgBuffer> all = take_all(this->pair.server_pool());
+    EXPECT_TRUE(this->server().answer(this->kept[0], {}, this->pair.now));
+    this->pair.run(milliseconds(20));
+    EXPECT_EQ(this->results.at(1), CallStatus::Ok);
+    EXPECT_TRUE(this->responses.at(1).empty());
+    for (MsgBuffer& each : all) {
+        this->pair.server_pool().release(each);
+    }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(RpcKeptRequests, AHandlerThatForgetsItsRequestEndsTheCall,
                             AKeptRequestThatIsDroppedEndsItsCall, ACoroutineThatEndsWithoutAnAnswerEndsTheCall,
                             AKeptRequestMayOutliveItsSession, AnAnswerThatFindsNoRoomIsLost,
-                            AHandlerDeclinesWhatItDoesNotExecute, ARequestThatIsKeptCanBeDeclined);
+                            AHandlerDeclinesWhatItDoesNotExecute, ARequestThatIsKeptCanBeDeclined,
+                            AnEmptyAnswerNeedsNoMemory);
 
 }  // namespace cairn::rpc::test
