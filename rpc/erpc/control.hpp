@@ -73,6 +73,7 @@ struct Control {
     std::uint64_t cookie = 0;
     std::uint64_t request_number = 0;  // bits of kRequestNumberMask
 
+    // mutants: erpc-control-known
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
                raw.type <= static_cast<std::uint8_t>(ControlType::RequestRefused) &&

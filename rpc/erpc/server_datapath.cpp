@@ -165,6 +165,7 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
 }
 
 // Returns the slot of a request that has no answer yet, with memory for one of `bytes`; or nullptr.
+// mutants: erpc-server-slot-with-room
 ServerSlot* Server::slot_with_room(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     ServerSlot* const slot = executing_slot(handle);
     if (slot == nullptr) {

@@ -37,6 +37,7 @@ public:
         session->id = id;
         return session.get();
     }
+    // mutants: linked-sessions-remove
     void remove(Session& session) {
         if (session.qpn.value != 0) {  // it was named
             by_qpn_.remove(session.qpn);

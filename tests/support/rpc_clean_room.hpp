@@ -70,6 +70,23 @@ TYPED_TEST_P(RpcCleanRoom, RoomThatIsTrimmedKeepsWhatWasWritten) {
     EXPECT_EQ(this->responses.at(1), (std::vector<std::uint8_t>{5, 5, 0, 0}));
 }
 
-REGISTER_TYPED_TEST_SUITE_P(RpcCleanRoom, RoomForAnAnswerHoldsNoFormerMessage, RoomThatIsTrimmedKeepsWhatWasWritten);
+// A handler that asks for too much, and then for less, may get memory that it has already.
+TYPED_TEST_P(RpcCleanRoom, RoomAfterNoneHoldsNoFormerMessage) {
+    const SessionId session = this->pair.connect();
+    this->post(this->client(), session, 1, kEcho, std::vector<std::uint8_t>(3000, 0xa7));
+    this->pair.run(milliseconds(1));
+    ASSERT_EQ(this->results.at(1), CallStatus::Ok);
+    this->post(session, 2, kKeep);
+    this->pair.run(milliseconds(1));
+    ASSERT_EQ(this->kept.size(), 1U);
+    EXPECT_TRUE(this->server().reserve(this->kept[0], kMaxMessageBytes + 1).empty());
+    ASSERT_EQ(this->server().reserve(this->kept[0], 100).size(), 100U);
+    EXPECT_TRUE(this->server().respond(this->kept[0], this->pair.now));
+    this->pair.run(milliseconds(1));
+    EXPECT_EQ(this->responses.at(2), std::vector<std::uint8_t>(100));
+}
+
+REGISTER_TYPED_TEST_SUITE_P(RpcCleanRoom, RoomForAnAnswerHoldsNoFormerMessage, RoomThatIsTrimmedKeepsWhatWasWritten,
+                            RoomAfterNoneHoldsNoFormerMessage);
 
 }  // namespace cairn::rpc::test

@@ -1,8 +1,16 @@
 // Calls whose deadlines pass before they have left.
+#include "rpc/common/time_left.hpp"
 #include "tests/unit/copyrpc/two_hosts.hpp"
 
 namespace cairn::copyrpc {
 namespace {
+
+TEST(CopyrpcTimeLeft, TheLongestTimeIsOneThatOnlyTheCallerCounts) {
+    const Instant since{1000};
+    EXPECT_EQ(rpc::deadline_of(rpc::kNoTimeLimit, since), Instant::never());
+    EXPECT_EQ(rpc::deadline_of(rpc::kMostTimeLeft, since), Instant::never());
+    EXPECT_EQ(rpc::deadline_of(rpc::kMostTimeLeft - 1, since), since + microseconds(rpc::kMostTimeLeft - 1));
+}
 
 class CopyrpcDeadlines : public TwoHosts {
 protected:
