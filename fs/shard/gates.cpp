@@ -43,11 +43,11 @@ void Gates::park(const Gate& gate, KeptCall call, Instant now) {
 }
 
 std::optional<Gates::Ready> Gates::take_ready() {
-    if (ready_.empty()) {
-        return std::nullopt;
+    std::optional<Ready> next;
+    if (!ready_.empty()) {
+        next.emplace(std::move(ready_.front()));
+        ready_.pop_front();
     }
-    std::optional<Ready> next(std::move(ready_.front()));
-    ready_.pop_front();
     return next;
 }
 
