@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/verbs/device.hpp"
-#include "rpc/common/call.hpp"
+#include "rpc/common/index_list.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/scalerpc/block.hpp"
 
@@ -41,8 +41,8 @@ public:
             return region.error();
         }
         region_ = std::move(region).value();
-        owners_.resize(answers);
-        lent_to_.resize(sessions);
+        loans_.resize(answers);
+        shares_.resize(sessions);
         answers_each_ = answers_each;
         for (std::uint32_t i = answers; i > 0; --i) {
             free_.push_back(i - 1);
@@ -60,14 +60,16 @@ public:
     // nothing keeps no more.
     // mutants: scalerpc-long-answers-take
     [[nodiscard]] std::uint32_t take(SessionId session) noexcept {
-        if (free_.empty() || lent_to_[session.number()] == answers_each_) {
+        Share& share = shares_[session.number()];
+        if (free_.empty() || share.count == answers_each_) {
             return rpc::kNone;
         }
-        ++lent_to_[session.number()];
         const std::uint32_t block = free_.back();
         free_.pop_back();
-        owners_[block].session = session;
-        owners_[block].lent = true;
+        loans_[block].session = session;
+        loans_[block].lent = true;
+        share.lent.add(loans_, block);
+        ++share.count;
         return block;
     }
     [[nodiscard]] std::span<std::uint8_t> block(std::uint32_t number) const noexcept {
@@ -78,47 +80,58 @@ public:
     }
     // Names a loan, for the completion of its WRITE.
     [[nodiscard]] std::uint64_t loan_of(std::uint32_t number) const noexcept {
-        return std::uint64_t{owners_[number].generation} << 32U | number;
+        return std::uint64_t{loans_[number].generation} << 32U | number;
     }
     // The WRITE of a loan is complete. Does nothing if the loan has ended with its session.
     // mutants: scalerpc-long-answers-on-written
     void on_written(std::uint64_t loan) noexcept {
         const auto number = static_cast<std::uint32_t>(loan);
-        if (number < owners_.size() && owners_[number].lent && loan == loan_of(number)) {
+        if (number < loans_.size() && loans_[number].lent && loan == loan_of(number)) {
             give_back(number);
         }
     }
     // The session's queue pair has stopped.
+    // mutants: scalerpc-long-answers-end
     void end(SessionId session) noexcept {
-        for (std::uint32_t i = 0; i < owners_.size(); ++i) {
-            if (owners_[i].lent && owners_[i].session == session) {
-                give_back(i);
-            }
+        const Share& share = shares_[session.number()];
+        while (!share.lent.empty()) {
+            give_back(share.lent.first);
         }
-    }
-    void give_back(std::uint32_t number) noexcept {
-        --lent_to_[owners_[number].session.number()];
-        owners_[number].lent = false;
-        owners_[number].generation = (owners_[number].generation + 1) & kGenerations;
-        free_.push_back(number);
     }
 
 private:
     static constexpr std::uint32_t kGenerations =
         0x00ffffff;  // the highest byte of a work request's number is its kind
-    struct Owner {
+    struct Loan {
         SessionId session{};
         bool lent = false;
         std::uint32_t generation = 0;
+        std::uint32_t next = rpc::kNone;  // of its session's, likewise `previous`
+        std::uint32_t previous = rpc::kNone;
     };
+    // What a session has.
+    struct Share {
+        rpc::IndexList lent{};
+        std::uint32_t count = 0;
+    };
+
+    void give_back(std::uint32_t number) noexcept {
+        Loan& loan = loans_[number];
+        Share& share = shares_[loan.session.number()];
+        share.lent.remove(loans_, number);
+        --share.count;
+        loan.lent = false;
+        loan.generation = (loan.generation + 1) & kGenerations;
+        free_.push_back(number);
+    }
 
     std::uint32_t block_bytes_;
     rpc::MsgPool& pool_;
     rpc::MsgBuffer memory_{};
     std::unique_ptr<verbs::Mr> region_;
-    std::vector<Owner> owners_;
+    std::vector<Loan> loans_;
     std::vector<std::uint32_t> free_;
-    std::vector<std::uint32_t> lent_to_;  // how many, by session
+    std::vector<Share> shares_;  // by session
     std::uint32_t answers_each_ = 0;
 };
 

@@ -138,6 +138,31 @@ TEST_F(ScalerpcGreedy, AnswersThatWaitEndWithTheirSession) {
     EXPECT_EQ(count(CallStatus::Ok), 1U);
 }
 
+// As soon as a client is gone, others have all of its buffers.
+TEST_F(ScalerpcGreedy, TheBuffersOfASessionEndWithIt) {
+    EndpointConfig config = with_long_answers(16);
+    config.long_answers = config.shape.blocks;
+    meet(config);
+    enter_slice();
+    Session* const session = of_stranger();
+    ASSERT_NE(session, nullptr);
+    ASSERT_EQ(session->qp->modify(verbs::QpState::Sqd), std::nullopt);
+    for (std::uint32_t sequence = 1; sequence <= shape.blocks; ++sequence) {
+        write_long(sequence);
+    }
+    post(0, kLong);
+    run_all(milliseconds(1));
+    EXPECT_EQ(counted().answers_put_off, 1U) << "all buffers are lent";
+    server->endpoint->disconnect(session->id, now);
+    run_all(milliseconds(5));
+    for (std::uint32_t i = 0; i < shape.blocks; ++i) {
+        post(0, kLong);
+    }
+    run_all(milliseconds(3));
+    EXPECT_EQ(count(CallStatus::Ok), shape.blocks + 1);
+    EXPECT_EQ(counted().answers_put_off, 1U);
+}
+
 // Its send queue is full when its slice ends. It has all of its time once the notice has left.
 TEST_F(ScalerpcGreedy, ANoticeThatIsHeldUpBlamesNobody) {
     EndpointConfig config = small(32);
@@ -166,6 +191,8 @@ TEST_F(ScalerpcGreedy, ANoticeThatIsHeldUpBlamesNobody) {
     run_all(milliseconds(5));
 }
 
+// Its host acknowledges so little that its notice never leaves, and so much that it is not silent. It keeps its key and
+// its place for as long as a lost peer would, and a notice's time more.
 TEST_F(ScalerpcGreedy, WhoHoldsItsNoticeUpForAsLongAsALostPeerLosesItsKey) {
     EndpointConfig config = small(32);
     config.notice_timeout = milliseconds(10);
@@ -179,13 +206,27 @@ TEST_F(ScalerpcGreedy, WhoHoldsItsNoticeUpForAsLongAsALostPeerLosesItsKey) {
     for (std::size_t i = 0; i < sessions.size(); ++i) {
         post(i);
     }
-    for (int i = 0; i < 230; ++i) {
-        session->heard = true;  // it is not silent
-        run_all(milliseconds(1));
+    while (session->guest->state != GuestState::Leaving) {
+        run_all(microseconds(5));
     }
+    const Instant told = now;
+    while (session->guest->state == GuestState::Leaving && now - told < milliseconds(400)) {
+        session->heard = true;
+        run_all(microseconds(100));
+    }
+    EXPECT_GE(now - told, config.peer_timeout + config.notice_timeout);
+    EXPECT_LE(now - told, config.peer_timeout + config.notice_timeout * 2);
     EXPECT_EQ(counted().keys_ended, 1U);
+    EXPECT_FALSE(session->guest->words.notice_posted);
+    EXPECT_FALSE(session->guest->berth.has_value()) << "its place is somebody else's";
+    EXPECT_EQ(counted().links.peers_lost, 0U);
+    write_request({1, kEcho, 0, {}}, grant.epoch);
+    run_all(milliseconds(1));
+    EXPECT_TRUE(stranger.failed) << "its key opens nothing";
     again = false;
     run_all(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+    check_clean_pools();
 }
 
 // Of what it sends little arrives, a READ's answer now and then, so that it never falls silent. Its place is somebody
