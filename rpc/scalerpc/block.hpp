@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -133,10 +134,13 @@ inline void clear_message(std::span<std::uint8_t> block, std::size_t payload_byt
     const std::size_t tail = payload_bytes + sizeof(RawTrailer);
     std::memset(block.data() + block.size() - tail, 0, tail);
 }
-// Returns true if no message can be in the block, whatever slice and call it was written for.
-[[nodiscard]] inline bool has_no_trailer(std::span<const std::uint8_t> block) noexcept {
-    constexpr std::array<std::uint8_t, sizeof(RawTrailer)> kZero{};
-    return std::memcmp(block.data() + block.size() - sizeof(RawTrailer), kZero.data(), sizeof(RawTrailer)) == 0;
+// Returns true if no request of a slice can be in the block, whatever slice and call it was written for. Its epoch and
+// its valid word are not both 0, so that two words of the trailer tell.
+[[nodiscard]] inline bool has_no_request(std::span<const std::uint8_t> block) noexcept {
+    std::array<std::uint64_t, 2> last{};
+    static_assert(offsetof(RawTrailer, second) >= sizeof(RawTrailer) - sizeof(last));
+    std::memcpy(last.data(), block.data() + block.size() - sizeof(last), sizeof(last));
+    return (last[0] | last[1]) == 0;
 }
 // Adds a notice to an answer that was put.
 void add_notice(std::span<std::uint8_t> block, const News& notice) noexcept;

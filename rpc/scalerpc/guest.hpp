@@ -30,6 +30,7 @@ enum class GuestState : std::uint8_t {
 struct Berth {
     std::uint8_t pool = 0;
     std::uint32_t slot = 0;
+    std::uint32_t tenant = 0;  // its place among the pool's
 };
 
 // Which slice a client's requests are READ for. The next slice begins once the requests that it waits for were READ:

@@ -76,7 +76,7 @@ bool Pools::take_berth(std::uint8_t pool, Session& session) {
     if (side.free.empty()) {
         return false;
     }
-    session.guest->berth = Berth{pool, side.free.back()};
+    session.guest->berth = Berth{pool, side.free.back(), static_cast<std::uint32_t>(side.tenants.size())};
     side.free.pop_back();
     side.tenants.push_back(&session);
     CAIRN_ASSERT(side.tenants.size() <= slots_);  // one group's, however many clients there are (I2)
@@ -90,14 +90,18 @@ void Pools::give_back(Session& session) {
     if (!berth) {
         return;
     }
-    for (std::uint32_t i = 0; i < shape_.blocks; ++i) {
-        if (const std::span<std::uint8_t> left = block(*session.guest, i); !has_no_trailer(left)) {
+    const std::span<std::uint8_t> blocks = memory_.span().subspan(offset_of(*berth), shape_.session_bytes());
+    for (std::size_t at = 0; at < blocks.size(); at += shape_.bytes) {
+        if (const std::span<std::uint8_t> left = blocks.subspan(at, shape_.bytes); !has_no_request(left)) {
             std::fill(left.begin(), left.end(), std::uint8_t{0});
         }
     }
     Side& side = sides_[berth->pool];
     side.free.push_back(berth->slot);
-    std::erase(side.tenants, &session);
+    Session*& place = side.tenants[berth->tenant];
+    place = side.tenants.back();
+    place->guest->berth->tenant = berth->tenant;
+    side.tenants.pop_back();
     berth.reset();
 }
 

@@ -102,8 +102,11 @@ void Slices::serve_all_if_alone() {
 void Slices::serve(std::span<const SessionId> members) noexcept {
     for (const SessionId id : members) {
         Session* const session = sessions_.find(id);
-        if (session != nullptr && session->guest && session->guest->served != slice_.number) {
-            session->guest->served = slice_.number;
+        if (session == nullptr || !session->guest || session->guest->served == slice_.number) {
+            continue;
+        }
+        session->guest->served = slice_.number;
+        if (session->guest->state != GuestState::Fetched) {
             sessions_.note_written(*session);
             looks_again_ = true;
         }

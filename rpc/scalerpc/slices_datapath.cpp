@@ -156,7 +156,8 @@ void Slices::look_whether_left(Session& session, Instant now) {
     if (entries_[session].acknowledged == guest.epoch) {
         patience_.on_heard(now - guest.left);
         guest.window.reset();
-        leave(session);
+        pools_->give_back(session);
+        become(session, GuestState::Idle);
     }
 }
 
@@ -186,10 +187,11 @@ void Slices::end_keys_of_the_late(Instant now) {
     }
 }
 
+// Its client may have asked before.
 void Slices::leave(Session& session) noexcept {
     pools_->give_back(session);
     become(session, GuestState::Idle);
-    sessions_.note_written(session);  // it may have asked before
+    sessions_.note_written(session);
 }
 
 // A request is no longer than what was read of it: what lies in front of that is nobody's. If one waits, all behind it

@@ -1,11 +1,12 @@
 // What a small call over connections costs both sides without a device: two workers with an endpoint each, joined in
 // memory.
 //
-//     batch_ruler copyrpc|scalerpc CALLS [WINDOW [SESSIONS]]
+//     batch_ruler copyrpc|scalerpc CALLS [WINDOW [SESSIONS [SLICE_US]]]
 //
 // makes so many calls, WINDOW of them at a time (32), over one session or more. The calls of a window over one session
 // are one batch of copyrpc, and so are their answers. Up to 60 sessions of ScaleRPC are served all the time. More than
-// that take turns: what a call costs more then is its part of a switch, of which the server counts how many. Under
+// that take turns: what a call costs more then is its part of a switch, of which the server counts how many. A turn of
+// both ends takes 300 ns here, whatever they do: SLICE_US says how many calls a slice has. Under
 // callgrind (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
 #include <algorithm>
 #include <bit>
@@ -22,6 +23,8 @@ using namespace cairn;
 
 constexpr std::uint16_t kService = 7472;
 
+std::int64_t slice_us = 100;  // NOLINT: of the command line
+
 template <class Config>
 Config config_of(std::size_t sessions) {
     Config config;
@@ -33,6 +36,7 @@ Config config_of(std::size_t sessions) {
         config.ring_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(share, config.ring_bytes));
     } else {
         config.shape = {128, 32};  // a call of the usual window each
+        config.groups.slice = microseconds(slice_us);
     }
     return config;
 }
@@ -90,12 +94,13 @@ struct Side : ruler::Host {
 
 int main(int argc, char** argv) {
     const std::string_view system = argc > 1 ? argv[1] : "";
-    if (system == "scalerpc") {
+    slice_us = argc > 5 ? std::strtoll(argv[5], nullptr, 10) : slice_us;
+    if (system == "scalerpc" && slice_us > 0) {
         return ruler::count_calls<Side<scalerpc::Endpoint, scalerpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
     }
     if (system == "copyrpc") {
         return ruler::count_calls<Side<copyrpc::Endpoint, copyrpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
     }
-    std::fputs("usage: copyrpc|scalerpc CALLS [WINDOW [SESSIONS]]\n", stderr);
+    std::fputs("usage: copyrpc|scalerpc CALLS [WINDOW [SESSIONS [SLICE_US]]]; a slice is 1 us or longer\n", stderr);
     return 2;
 }
