@@ -32,6 +32,7 @@ Pools::Pools(const EndpointConfig& config, rpc::MsgPool& pool)
     : shape_(config.shape),
       is_shared_(sides_of(config) == 2),
       slots_(slots_for(config)),
+      is_scarce_(slots_ < config.sessions_max),
       stride_(stride_of(config)),
       pool_(pool) {
     for (Side& side : sides_) {
@@ -40,6 +41,7 @@ Pools::Pools(const EndpointConfig& config, rpc::MsgPool& pool)
         }
         side.tenants.reserve(slots_);
     }
+    late_hosts_.reserve(sides_.size() * slots_);
 }
 
 Pools::~Pools() {
@@ -71,9 +73,11 @@ Result<std::unique_ptr<Pools>> Pools::create(const EndpointConfig& config, verbs
     return pools;
 }
 
+// mutants: scalerpc-pools-take-berth
 bool Pools::take_berth(std::uint8_t pool, Session& session) {
     Side& side = sides_[pool];
-    if (side.free.empty()) {
+    const bool late = std::find(late_hosts_.begin(), late_hosts_.end(), session.asker) != late_hosts_.end();
+    if (side.free.empty() || (late && !has_spare(pool))) {
         return false;
     }
     session.guest->berth = Berth{pool, side.free.back(), static_cast<std::uint32_t>(side.tenants.size())};
@@ -81,6 +85,23 @@ bool Pools::take_berth(std::uint8_t pool, Session& session) {
     side.tenants.push_back(&session);
     CAIRN_ASSERT(side.tenants.size() <= slots_);  // one group's, however many clients there are (I2)
     return true;
+}
+
+// mutants: scalerpc-pools-note-late-hosts
+void Pools::note_late_hosts(Instant now, Duration longest) noexcept {
+    late_hosts_.clear();
+    if (!is_scarce_) {
+        return;
+    }
+    for (const Side& side : sides_) {
+        for (const Session* const tenant : side.tenants) {
+            const GuestState state = tenant->guest->state;
+            const bool awaited = state == GuestState::Fetching || state == GuestState::Leaving;
+            if (awaited && now - tenant->guest->left >= longest) {
+                late_hosts_.push_back(tenant->asker);
+            }
+        }
+    }
 }
 
 // A client that left all it wrote whole wrote nothing in front of its requests but zeros.

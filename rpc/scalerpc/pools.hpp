@@ -32,8 +32,13 @@ public:
     [[nodiscard]] static std::uint32_t slots_for(const EndpointConfig& config) noexcept;
     [[nodiscard]] static std::size_t bytes_for(const EndpointConfig& config) noexcept;
 
-    // Gives a session a berth in the pool. Returns false if all are taken.
+    // Gives a session a berth in the pool. Returns false if all are taken. A client of a late host gets none of the
+    // last half: a host that has stopped would have all berths, one group after the other.
     bool take_berth(std::uint8_t pool, Session& session);
+    // Notes which hosts are late: they have a client that has kept its berth for so long while it was to answer a READ,
+    // or to leave. Where each client has a berth of its own none is.
+    void note_late_hosts(Instant now, Duration longest) noexcept;
+    void forget_late_hosts() noexcept { late_hosts_.clear(); }
     // Takes the berth back, if the session has one. Requests that its client left there are zero afterwards: the client
     // comes next neither answers for them nor reads them.
     void give_back(Session& session);
@@ -69,11 +74,13 @@ private:
     const BlockShape shape_;
     const bool is_shared_;
     const std::uint32_t slots_;
+    const bool is_scarce_;      // there are more sessions than berths of a pool
     const std::size_t stride_;  // from a slot to the next one
     rpc::MsgPool& pool_;
     rpc::MsgBuffer memory_{};
     std::unique_ptr<verbs::Mr> region_;
     std::array<Side, 2> sides_{};
+    std::vector<net::IpAddress> late_hosts_{};
 };
 
 }  // namespace cairn::scalerpc

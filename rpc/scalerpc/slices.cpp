@@ -88,6 +88,7 @@ void Slices::serve_all_if_alone() {
     if (groups_.size() != 1 || next_.warming) {
         return;
     }
+    pools_->forget_late_hosts();  // there is a place for each of them, which nobody leaves
     serve(groups_[0].members);
     const std::vector<Session*> others = pools_->tenants(pools_->other(slice_.pool));
     for (Session* const session : others) {

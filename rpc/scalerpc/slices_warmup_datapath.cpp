@@ -43,7 +43,8 @@ std::size_t Slices::next_cohort(Instant now) {
     return clock.cohort_of(slot);
 }
 
-// Reads the requests of the group that has waited longest among those with work.
+// Reads the requests of the group that has waited longest among those with work. Clients that a switch would not wait
+// for any more make their hosts late.
 // mutants: scalerpc-slices-warm
 void Slices::warm(Instant now, Broken& broken) {
     const std::size_t group =
@@ -54,6 +55,8 @@ void Slices::warm(Instant now, Broken& broken) {
         nobody_waits_ = true;
         return;
     }
+    const SliceView seen = view(now);
+    pools_->note_late_hosts(now, std::max(config_.groups.slice, seen.patience));
     groups_.begin_slice(group);
     next_.warming = true;
     next_.began = now;

@@ -118,5 +118,102 @@ TEST_F(ScalerpcSlowClients, SomeOfThemCostOthersLittle) {
     expect_others_to_be_as_fast();
 }
 
+// A host with more clients than there are places. It stops, while all of them have work.
+class ScalerpcStoppedHost : public ManyClients {
+protected:
+    void begin_with_other(const EndpointConfig& config, std::uint32_t clients, std::uint32_t of_other) {
+        begin(config, clients);
+        server->endpoint->set_handler(
+            kEcho,
+            [](void*, const RequestOf& request) {
+                EXPECT_TRUE(request.endpoint.answer(request.handle, request.payload, request.now));
+            },
+            nullptr);
+        other = std::make_unique<Host>("10.0.0.3", 33, config);
+        other->port.join(server->port);
+        server->port.join(other->port);
+        for (std::uint32_t i = 0; i < of_other; ++i) {
+            others.push_back(
+                other->endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).value());
+            run_all(microseconds(100), true);
+        }
+        run_all(milliseconds(5), true);
+        again = true;
+        for (std::size_t i = 0; i < sessions.size(); ++i) {
+            post(i);
+        }
+        for (const SessionId session : others) {
+            ask(session);
+        }
+    }
+    void ask(SessionId session) {
+        Call call;
+        call.type = kEcho;
+        call.request = bytes;
+        call.context = this;
+        call.tag = session.value;
+        call.completion = [](void* context, const rpc::CallResult& result) {
+            auto& self = *static_cast<ScalerpcStoppedHost*>(context);
+            EXPECT_EQ(result.status, self.leaves ? CallStatus::Disconnected : CallStatus::Ok);
+            if (self.again && !self.leaves) {
+                self.ask(SessionId{static_cast<std::uint32_t>(result.tag)});
+            }
+        };
+        EXPECT_EQ(other->endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    }
+    void run_all(Duration span, bool other_runs) {
+        for (const Instant end = now + span; now < end; now = now + microseconds(5)) {
+            client->turn(now);
+            server->turn(now);
+            if (other_runs) {
+                other->turn(now);
+            }
+        }
+    }
+    std::size_t calls_of_clients(Duration span, bool other_runs) {
+        const std::size_t before = results.size();
+        run_all(span, other_runs);
+        return results.size() - before;
+    }
+
+    std::array<std::uint8_t, 32> bytes{};
+    std::vector<SessionId> others;
+    bool leaves = false;  // sessions of the other host end
+    std::unique_ptr<Host> other;
+};
+
+TEST_F(ScalerpcStoppedHost, OthersAreServedAsBefore) {
+    begin_with_other(small(64), 8, 48);
+    run_all(milliseconds(10), true);
+    const std::size_t before = calls_of_clients(milliseconds(20), true);
+    run_all(milliseconds(5), false);  // until it is known who has stopped
+    const std::size_t meanwhile = calls_of_clients(milliseconds(20), false);
+    EXPECT_GE(meanwhile, before);
+    run_all(milliseconds(30), true);
+    again = false;
+    run_all(milliseconds(30), true);
+    EXPECT_EQ(client->endpoint->calls_pending() + other->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+    EXPECT_EQ(counted().keys_ended + counted().links.peers_lost, 0U) << "it was away for a short time";
+    check_clean_pools();
+}
+
+// In one group nobody leaves its place, so that most places are never free again.
+TEST_F(ScalerpcStoppedHost, ItGoesOnInAGroupThatNobodyLeaves) {
+    begin_with_other(small(64), 4, 16);
+    run_all(milliseconds(10), true);
+    run_all(milliseconds(5), false);
+    leaves = true;
+    for (std::size_t i = 3; i < others.size(); ++i) {
+        other->endpoint->disconnect(others[i], now);
+    }
+    leaves = false;
+    run_all(milliseconds(20), true);
+    EXPECT_EQ(server->endpoint->slices().groups().size(), 1U);
+    again = false;
+    run_all(milliseconds(20), true);
+    EXPECT_EQ(client->endpoint->calls_pending() + other->endpoint->calls_pending(), 0U);
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc
