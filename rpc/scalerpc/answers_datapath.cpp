@@ -67,6 +67,7 @@ void Answers::put(Session& session, const Answer& wanted) noexcept {
     guest.outbox.add(entry);
 }
 
+// mutants: scalerpc-answers-tell
 void Answers::tell(Session& session, const News& news) noexcept {
     Guest& guest = *session.guest;
     sessions_.list(session);

@@ -158,5 +158,48 @@ TEST_F(SlicesOfServer, EveryChoiceOfFeaturesServesEverybody) {
     }
 }
 
+// A notice goes with an answer, if its client asks once more. A client that does not is told alone.
+class NoticesAlone : public ManyClients {
+protected:
+    // Returns how many there are, while some of 32 clients ask once in a millisecond, which is longer than a group
+    // waits, and the others again and again.
+    std::uint64_t count_beside(std::uint32_t quiet) {
+        begin(small(64), 32);
+        again = true;
+        for (std::size_t i = quiet; i < sessions.size(); ++i) {
+            post(i);
+        }
+        run(milliseconds(10));
+        const std::uint64_t before = counted().notices_alone;
+        const std::array<std::uint8_t, 32> bytes{};
+        Call once;
+        once.type = kEcho;
+        once.request = bytes;
+        for (std::uint32_t i = 0; i < kTimes; ++i) {
+            for (std::size_t session = 0; session < quiet; ++session) {
+                EXPECT_EQ(client->endpoint->post(sessions[session], once, now).verdict, PostVerdict::Posted);
+            }
+            run(milliseconds(1));
+        }
+        again = false;
+        return counted().notices_alone - before;
+    }
+
+    static constexpr std::uint32_t kTimes = 40;
+};
+
+TEST_F(NoticesAlone, AreNoneWhereClientsAskAgainAtOnce) {
+    const std::uint64_t alone = count_beside(0);
+    EXPECT_LE(alone, counted().switches / 50);
+    EXPECT_GT(counted().switches, 300U);
+}
+
+TEST_F(NoticesAlone, GoToClientsThatAskOnceInTheirSlices) {
+    constexpr std::uint32_t kQuiet = 8;
+    const std::uint64_t alone = count_beside(kQuiet);
+    EXPECT_GE(alone, kTimes * kQuiet * 8 / 10);
+    EXPECT_LE(alone, kTimes * kQuiet * 15 / 10);
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc
