@@ -6,7 +6,7 @@ namespace cairn::rpcbench {
 
 UdEndpoint::UdEndpoint(const UdConfig& config, verbs::Device& device, connections::Home& home,
                        std::unique_ptr<UdRoad> road)
-    : RequestTypes({config.message_bytes, "let messages be longer"}),
+    : RequestTypes({config.message_bytes, "let messages be longer"}, nullptr),
       worker_(device.worker()),
       config_(config),
       road_(std::move(road)),

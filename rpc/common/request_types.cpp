@@ -15,4 +15,9 @@ Status AnswerLimit::judge(std::uint8_t type, std::uint32_t response_bytes_max) c
     return Nothing{};
 }
 
+Error no_threads_for(std::uint8_t type) {
+    return {fmt::format("no thread executes the background handler of type {}", type),
+            "give the endpoint's configuration a BackgroundPool, or set a handler that the worker executes"};
+}
+
 }  // namespace cairn::rpc

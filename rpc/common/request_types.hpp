@@ -20,6 +20,11 @@ struct AnswerLimit {
     [[nodiscard]] Status judge(std::uint8_t type, std::uint32_t response_bytes_max) const;
 };
 
+class BackgroundPool;
+
+// What is wrong with a background handler of an endpoint without a pool.
+[[nodiscard]] Error no_threads_for(std::uint8_t type);
+
 // The part of an endpoint that the application fills in. Only the worker's thread may call it.
 template <class Endpoint>
 class RequestTypes {
@@ -43,16 +48,19 @@ public:
     Status set_handler(std::uint8_t type, Handler<Endpoint> handler, void* context, std::uint32_t response_bytes_max) {
         return judged(type, {handler, nullptr, context, response_bytes_max}, handler != nullptr);
     }
-    // Sets a handler that runs on the endpoint's BackgroundPool. The endpoint must have a pool. It takes room for a
-    // response of `response_bytes_max` before it hands a request over. Without room or a free job the request waits, or
-    // is put off until its client asks again. Errors: as above.
+    // Sets a handler that runs on the endpoint's BackgroundPool. It takes room for a response of `response_bytes_max`
+    // before it hands a request over. Without room or a free job the request waits, or is put off until its client asks
+    // again. Errors: as above; the endpoint has no pool.
     Status set_background_handler(std::uint8_t type, BackgroundHandler handler, void* context,
                                   std::uint32_t response_bytes_max) {
-        return judged(type, {nullptr, handler, context, response_bytes_max}, handler != nullptr);
+        const Status has_threads = judge_background(type, handler);
+        return has_threads.ok() ? judged(type, {nullptr, handler, context, response_bytes_max}, handler != nullptr)
+                                : has_threads;
     }
 
 protected:
-    explicit RequestTypes(const AnswerLimit& limit) noexcept : limit_(limit) {}
+    RequestTypes(const AnswerLimit& limit, const BackgroundPool* threads) noexcept
+        : limit_(limit), has_threads_(threads != nullptr) {}
     ~RequestTypes() = default;
 
     // True if a handler was ever registered. An endpoint without handlers takes no sessions.
@@ -60,6 +68,11 @@ protected:
     [[nodiscard]] bool serves() const noexcept { return serves_; }
     [[nodiscard]] const std::array<Entry, kRequestTypes>& handlers() const noexcept { return entries_; }
     [[nodiscard]] const AnswerLimit& answer_limit() const noexcept { return limit_; }
+    // Errors: there is a handler, and no thread executes it.
+    // mutants: rpc-request-types-judge-background
+    [[nodiscard]] Status judge_background(std::uint8_t type, BackgroundHandler handler) const {
+        return handler == nullptr || has_threads_ ? Status(Nothing{}) : no_threads_for(type);
+    }
 
 private:
     void set(std::uint8_t type, const Entry& entry, bool serves) noexcept {
@@ -76,6 +89,7 @@ private:
     }
 
     AnswerLimit limit_;
+    bool has_threads_;
     std::array<Entry, kRequestTypes> entries_{};
     bool serves_ = false;
 };

@@ -123,7 +123,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool)
-    : RequestTypes(answer_limit_of(config, pool)),
+    : RequestTypes(answer_limit_of(config, pool), config.background),
       config_(config),
       device_(device),
       sessions_(config.sessions_max),

@@ -48,7 +48,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::MsgPool& pool)
-    : RequestTypes({config.max_message_bytes, "raise max_message_bytes"}),
+    : RequestTypes({config.max_message_bytes, "raise max_message_bytes"}, config.background),
       config_(config),
       worker_(worker),
       writer_(worker.sender(), config_, statistics_),

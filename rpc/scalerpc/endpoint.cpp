@@ -67,7 +67,8 @@ std::size_t Endpoint::memory_for(const EndpointConfig& config) noexcept {
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool)
-    : RequestTypes({std::min(config.shape.message_max(), pool.longest_message()), "give both ends larger blocks"}),
+    : RequestTypes({std::min(config.shape.message_max(), pool.longest_message()), "give both ends larger blocks"},
+                   config.background),
       config_(config),
       device_(device),
       pool_(pool),

@@ -42,10 +42,11 @@ public:
     }
     // Sets the handler that executes a type's requests on the endpoint's BackgroundPool while half of the last eight
     // took longer than a slice: for a second, or longer if they still do. The type has another handler by
-    // set_handler(). The endpoint must have a pool. Errors: as of set_background_handler().
+    // set_handler(). Errors: as of set_background_handler().
     Status set_legacy_handler(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
                               std::uint32_t response_bytes_max) {
-        const Status fits = answer_limit().judge(type, response_bytes_max);
+        const Status has_threads = judge_background(type, handler);
+        const Status fits = has_threads.ok() ? answer_limit().judge(type, response_bytes_max) : has_threads;
         if (fits.ok()) {
             server_.legacy().set(type, handler, context, response_bytes_max);
         }

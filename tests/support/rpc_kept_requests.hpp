@@ -158,10 +158,22 @@ TYPED_TEST_P(RpcKeptRequests, AnEmptyAnswerNeedsNoMemory) {
     }
 }
 
+// A request of a peer would find nobody to execute it.
+TYPED_TEST_P(RpcKeptRequests, ABackgroundHandlerNeedsThreads) {
+    const BackgroundHandler handler = [](void*, BackgroundRequest&) {};
+    const Status none = this->server().set_background_handler(kUnknown, handler, nullptr, 8);
+    ASSERT_FALSE(none.ok());
+    EXPECT_NE(none.error().what.find("type 9"), std::string::npos);
+    EXPECT_NE(none.error().remedy.find("BackgroundPool"), std::string::npos);
+    this->post(this->pair.connect(), 1, kUnknown);
+    this->pair.run(milliseconds(20));
+    EXPECT_EQ(this->results.at(1), CallStatus::NoHandler);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(RpcKeptRequests, AHandlerThatForgetsItsRequestEndsTheCall,
                             AKeptRequestThatIsDroppedEndsItsCall, ACoroutineThatEndsWithoutAnAnswerEndsTheCall,
                             AKeptRequestMayOutliveItsSession, AnAnswerThatFindsNoRoomIsLost,
                             AHandlerDeclinesWhatItDoesNotExecute, ARequestThatIsKeptCanBeDeclined,
-                            AnEmptyAnswerNeedsNoMemory);
+                            AnEmptyAnswerNeedsNoMemory, ABackgroundHandlerNeedsThreads);
 
 }  // namespace cairn::rpc::test
