@@ -6,9 +6,9 @@ from bench_plots import chart
 import bench_report
 from bench_report import ROOT, origin, short, verdict
 from bench_findings import not_shown, seen
-from bench_scalerpc import (ACTIVE, BATCHES, CONTEXTS, COUNTED, COUNTS, FEATURES, GROUPS_OF, LONGER, MEMORY_COUNTS,
-                            MISS_NS, NEVER_FULL, OTHERS, PARTS, PERCENTS, QUEUE_PAIRS, SLICES_US, STAGES, SYSTEMS,
-                            expected_ns)
+from bench_scalerpc import (ACTIVE, BATCHES, CONTEXTS, COUNTED, COUNTS, FEATURES, GROUPS_OF, LONG, LONGER,
+                            MEMORY_COUNTS, MISS_NS, NEVER_FULL, OTHERS, PARTS, PERCENTS, QUEUE_PAIRS, SLICES_US, STAGES,
+                            SYSTEMS, expected_ns)
 
 PAGE = os.path.join(ROOT, 'rpc/scalerpc/EXPERIMENT.md')
 CHARTS = os.path.join(ROOT, 'rpc/scalerpc/charts')
@@ -151,6 +151,16 @@ def sparse(values):
                       for name in SPARSE for active in ACTIVE])
 
 
+def long_handlers(values):
+    """Where they were measured."""
+    rows = [[text, *cells(values, *(f'scalerpc.n40.long{suffix}{key}' for key in ('', '.p50', '.threads')))]
+            for text, suffix in (("the server's worker alone", ''), ('a thread, too', '.legacy'))
+            if f'scalerpc.n40.long{suffix}' in values]
+    if rows:
+        yield f'### Handlers that take {LONG[1]} us, 40 clients\n\n'
+        yield from table(['executed by', 'Mops', 'p50, us', 'threads, of the calls'], rows)
+
+
 def features(values):
     """Arm D."""
     rows = [('nothing', 'upto_nothing'), *((f'and {name}', f'upto_{name}') for name in FEATURES),
@@ -207,6 +217,7 @@ def section(content):
                                       for label in LONGER])
     yield '### Arm E: latency of 120 clients\n\n'
     yield from latency(values)
+    yield from long_handlers(values)
     yield "### The server's time per call (ns), with --stages\n\n"
     stages = (*STAGES, *PARTS['copyrpc'])
     yield from table(['', *stages], [[f'{name}, {count} clients', *cells(values, *(f'{name}.n{count}.stages.{stage}'

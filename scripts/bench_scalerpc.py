@@ -6,6 +6,7 @@
     C       of 800 clients a part calls       ....sparse.a5 (percent); at half of that rate, Poisson: ....sparse.a5.open
     D       slice, group, each feature        scalerpc.slice30, scalerpc.group10, ....upto_sharing
     E       latency of 120 clients, and where a call's time goes  ....n120.b1.p50, ....stages
+            handlers longer than a slice, by the worker and by a thread  scalerpc.n40.long, ....long.legacy
     F       memory, and the pages it lies on  ....n800.memory.all, ....blocks4k, ....pages4k
 
 Arms differ in one switch: RawWrite is ScaleRPC without groups, with the same blocks, packing and queues. Each rate is
@@ -56,6 +57,7 @@ MEMORY_COUNTS = (40, 400, 800)
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE_BLOCKS = ['--block', '4096', *FEW_BLOCKS]
 SLOW = ['--slice', '3000']  # of which a switch is a small part
+LONG = ['--work', '150']  # us of a handler: half as long again as a slice
 SCALED = ['--slice', '300']  # as many calls in a slice as the paper has in 100 us
 
 
@@ -233,6 +235,15 @@ def longer(name, label):
                                               '--resp', str(bytes_each)], 400)
 
 
+def long_handlers():
+    """Of 40 clients, whose calls all take that long: the rate, latencies, and what part of them threads execute."""
+    for suffix, own in (('', ()), ('.legacy', ('--legacy', '1'))):
+        yield (f'scalerpc.n40.long{suffix}',
+               lambda bench, own=own: bench.once(SYSTEMS['scalerpc'], 40, 1, [*LONG, *own]),
+               [('', 'Mops', mops), ('.p50', 'us', lambda result: result['p50_us']),
+                ('.threads', 'of the calls', per_call('legacy_requests'))])
+
+
 def steps(count, suffix='', server_own=()):
     """Arm D: without all features, with one more at a time, and with all but warm-up."""
     arms = {f'upto_{name}': FEATURES[has:] for has, name in enumerate(('nothing', *FEATURES))}
@@ -272,6 +283,7 @@ GROUPS = [
     [('scalerpc.sync', lambda bench: bench.sync(),
       [(f'.{how}', 'of the time in a slice', lambda results, how=how: results[how]['stall_fraction'])
        for how in ('none', 'apart', 'full')])],
+    [*long_handlers()],
     [*steps(SESSIONS)],
     [*steps(400, '.emulated', emulated())],
     *([stages(name, count) for name in SYSTEMS] for count in (40, 400)),

@@ -78,6 +78,8 @@ constexpr std::array kOwned{
     only("--time-service", SystemKind::Scalerpc),
     only("--cohorts", SystemKind::Scalerpc),
     only("--cohort", SystemKind::Scalerpc),
+    only("--work", SystemKind::Scalerpc),
+    only("--legacy", SystemKind::Scalerpc),
 };
 
 void declare(CLI::App& app, Options& options) {
@@ -178,6 +180,12 @@ void declare_blocks(CLI::App& app, Options& options) {
            "scalerpc: what the server does not do")
         ->check(CLI::IsMember(names))
         ->delimiter(',');
+    app.add_option("--work", own.work_us, "scalerpc: microseconds for which a server's handlers compute")
+        ->check(CLI::Range(0U, 1'000'000U))
+        ->capture_default_str();
+    app.add_option("--legacy", own.legacy_threads,
+                   "scalerpc: threads of a server's worker that execute what takes its handlers longer than a slice")
+        ->check(CLI::Range(1U, 64U));
 }
 
 // Which calls are made, how often, and which faults are injected.
@@ -236,6 +244,11 @@ Status judge_system(const CLI::App& app, const Options& options) {
     if (options.copyrpc.ring_bytes != 0 && !std::has_single_bit(options.copyrpc.ring_bytes)) {
         return Error{fmt::format("--ring {} is no power of two", options.copyrpc.ring_bytes),
                      fmt::format("give --ring {}", std::bit_floor(options.copyrpc.ring_bytes))};
+    }
+    for (const char* own : {"--work", "--legacy"}) {
+        if (!options.server && app.count(own) != 0) {
+            return Error{fmt::format("{} is for a server", own), "add --server, or leave it out"};
+        }
     }
     return judge_time(app, options);
 }

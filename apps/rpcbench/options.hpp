@@ -53,8 +53,10 @@ struct ScalerpcOptions {
     bool serves_time = false;  // to servers whose slices are in step with this one's
     std::string time_server;   // the IP address of the server that this one follows; empty: none
     std::uint16_t time_service = 31851;
-    std::uint32_t cohorts = 2;  // of servers in step
-    std::uint32_t cohort = 0;   // of a client of such servers
+    std::uint32_t cohorts = 2;         // of servers in step
+    std::uint32_t cohort = 0;          // of a client of such servers
+    std::uint32_t work_us = 0;         // that a server's handlers compute
+    std::uint32_t legacy_threads = 0;  // of a worker, for types whose handlers take longer than a slice; 0: none
 
     // Slices are in step with those of other servers.
     [[nodiscard]] bool keeps_time() const noexcept { return serves_time || !time_server.empty(); }

@@ -150,8 +150,9 @@ void print_batches(const Totals& sum) {
 }
 
 void print_slices(const SliceFigures& slices) {
-    fmt::print(",\"slices\":{},\"notices_alone\":{},\"keys_ended\":{},\"fetches\":{},\"polls\":{}", slices.begun,
-               slices.notices_alone, slices.keys_ended, slices.fetches, slices.polls);
+    fmt::print(
+        ",\"slices\":{},\"notices_alone\":{},\"keys_ended\":{},\"fetches\":{},\"polls\":{},\"legacy_requests\":{}",
+        slices.begun, slices.notices_alone, slices.keys_ended, slices.fetches, slices.polls, slices.legacy_requests);
 }
 
 // Of several workers, the smallest.

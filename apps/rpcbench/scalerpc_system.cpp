@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "lib/base/monotonic_clock.hpp"
+
 namespace cairn::rpcbench {
 
 scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
@@ -47,7 +49,21 @@ Status ScalerpcSystem::open(const Stage& stage) {
         time_ = std::move(made).value();
         config.slice_clock = &time_->clock();
     }
-    return open_endpoint(config);
+    const std::uint32_t threads = stage.options.scalerpc.legacy_threads;
+    if (threads == 0) {
+        return open_endpoint(config);
+    }
+    rpc::BackgroundConfig background;
+    background.threads = threads;
+    auto pool = rpc::BackgroundPool::create(background);
+    if (!pool.ok()) {
+        return pool.error();
+    }
+    threads_ = std::move(pool).value();
+    config.background = threads_.get();
+    config.clock = [] { return read_monotonic(); };
+    const Status opened = open_endpoint(config);
+    return opened.ok() ? service().open_legacy(endpoint()) : opened;
 }
 
 void ScalerpcSystem::look(Instant now) {
@@ -63,7 +79,8 @@ SystemFigures ScalerpcSystem::figures() const {
     count_packets(figures);
     figures.handled = counted.requests_handled;
     figures.sessions_lost = counted.links.peers_lost;
-    figures.slices = {counted.switches, counted.notices_alone, counted.keys_ended, counted.fetches, counted.polls};
+    figures.slices = {counted.switches, counted.notices_alone, counted.keys_ended,
+                      counted.fetches,  counted.polls,         counted.legacy_requests};
     count_memory(figures);
     return figures;
 }

@@ -5,6 +5,7 @@
 
 #include "apps/rpcbench/connected_system.hpp"
 #include "apps/rpcbench/time_keeper.hpp"
+#include "rpc/common/background.hpp"
 #include "rpc/scalerpc/endpoint.hpp"
 
 namespace cairn::rpcbench {
@@ -12,7 +13,7 @@ namespace cairn::rpcbench {
 class ScalerpcSystem final : public ConnectedSystem<scalerpc::Endpoint, scalerpc::SessionEvent> {
 public:
     static Result<std::unique_ptr<System>> create(const Stage& stage);
-    ~ScalerpcSystem() override { drop_endpoint(); }  // before its clock
+    ~ScalerpcSystem() override { drop_endpoint(); }  // before its clock and its threads
     // The endpoint's part of it.
     [[nodiscard]] static scalerpc::EndpointConfig config_of(const Options& options);
     void look(Instant now) override;
@@ -23,7 +24,8 @@ private:
     Status open(const Stage& stage);
     void count_memory(SystemFigures& figures) const;
 
-    std::unique_ptr<TimeKeeper> time_;  // of a server whose slices are in step with others'
+    std::unique_ptr<TimeKeeper> time_;              // of a server whose slices are in step with others'
+    std::unique_ptr<rpc::BackgroundPool> threads_;  // with --legacy
 };
 
 }  // namespace cairn::rpcbench

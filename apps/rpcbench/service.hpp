@@ -9,6 +9,8 @@
 #include "apps/common/pattern.hpp"
 #include "apps/rpcbench/load.hpp"
 #include "apps/rpcbench/stage_watch.hpp"
+#include "lib/base/monotonic_clock.hpp"
+#include "rpc/common/background.hpp"
 #include "rpc/common/request_types.hpp"
 
 namespace cairn::rpcbench {
@@ -18,17 +20,48 @@ class Service {
 public:
     // `watch` is told of handlers, if there is one.
     explicit Service(const Options& options, HandlerWatch* watch = nullptr) noexcept
-        : response_bytes_(options.response_bytes), watch_(watch) {}
+        : response_bytes_(options.response_bytes), work_(microseconds(options.scalerpc.work_us)), watch_(watch) {}
     // The service outlives the endpoint. Errors: the endpoint sends no answers of that length.
     Status open(Endpoint& endpoint) {
-        const bool watched = watch_ != nullptr;
-        const Status fits = endpoint.set_handler(kEcho, watched ? in_view<echo> : echo, this, response_bytes_);
-        return fits.ok() ? endpoint.set_handler(kChecked, watched ? in_view<answer_checked> : answer_checked, this,
-                                                response_bytes_)
-                         : fits;
+        const Status fits = endpoint.set_handler(kEcho, chosen<echo>(), this, response_bytes_);
+        return fits.ok() ? endpoint.set_handler(kChecked, chosen<answer_checked>(), this, response_bytes_) : fits;
+    }
+    // Gives what takes longer than a slice to the endpoint's threads. Errors: as above.
+    // mutants: rpcbench-service-open-legacy
+    Status open_legacy(Endpoint& endpoint) {
+        const Status fits = endpoint.set_legacy_handler(kEcho, on_thread<kEcho>, this, response_bytes_);
+        return fits.ok() ? endpoint.set_legacy_handler(kChecked, on_thread<kChecked>, this, response_bytes_) : fits;
     }
 
 private:
+    template <rpc::Handler<Endpoint> kHandler>
+    [[nodiscard]] rpc::Handler<Endpoint> chosen() const noexcept {
+        if (work_ != Duration{}) {
+            return watch_ != nullptr ? in_view<working<kHandler>> : working<kHandler>;
+        }
+        return watch_ != nullptr ? in_view<kHandler> : kHandler;
+    }
+    void compute() const noexcept {
+        for (const Instant end = read_monotonic() + work_; read_monotonic() < end;) {
+        }
+    }
+    template <rpc::Handler<Endpoint> kHandler>
+    static void working(void* context, const rpc::Request<Endpoint>& request) {
+        static_cast<Service*>(context)->compute();
+        kHandler(context, request);
+    }
+    template <std::uint8_t kType>
+    static void on_thread(void* context, rpc::BackgroundRequest& request) {
+        const Service& self = *static_cast<Service*>(context);
+        self.compute();
+        const std::span<std::uint8_t> answer = request.reserve(self.response_bytes_);
+        if constexpr (kType == kChecked) {
+            app::fill_pattern(answer, app::digest(request.payload()));
+        } else {
+            const auto echoed = request.payload().first(std::min(answer.size(), request.payload().size()));
+            std::copy(echoed.begin(), echoed.end(), answer.begin());
+        }
+    }
     template <rpc::Handler<Endpoint> kHandler>
     static void in_view(void* context, const rpc::Request<Endpoint>& request) {
         HandlerWatch& watch = *static_cast<Service*>(context)->watch_;
@@ -61,6 +94,7 @@ private:
     }
 
     std::uint32_t response_bytes_;
+    Duration work_;
     HandlerWatch* watch_;
 };
 

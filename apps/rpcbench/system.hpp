@@ -39,15 +39,16 @@ constexpr std::size_t kBatchSizes = copyrpc::BatchSizes::kClasses;
 // Of groups that take turns.
 struct SliceFigures {
     std::uint64_t begun = 0;
-    std::uint64_t notices_alone = 0;  // ends of slices that no answer told
-    std::uint64_t keys_ended = 0;     // of clients that did not leave in time
-    std::uint64_t fetches = 0;        // READs of waiting requests
-    std::uint64_t polls = 0;          // blocks looked at
+    std::uint64_t notices_alone = 0;    // ends of slices that no answer told
+    std::uint64_t keys_ended = 0;       // of clients that did not leave in time
+    std::uint64_t fetches = 0;          // READs of waiting requests
+    std::uint64_t polls = 0;            // blocks looked at
+    std::uint64_t legacy_requests = 0;  // that threads got, since their type takes longer than a slice
 
     SliceFigures& operator+=(const SliceFigures& other) noexcept {
         for (std::uint64_t SliceFigures::*const each :
              {&SliceFigures::begun, &SliceFigures::notices_alone, &SliceFigures::keys_ended, &SliceFigures::fetches,
-              &SliceFigures::polls}) {
+              &SliceFigures::polls, &SliceFigures::legacy_requests}) {
             this->*each += other.*each;
         }
         return *this;
@@ -161,6 +162,7 @@ protected:
     }
     // For a system whose endpoint uses what the system owns.
     void drop_endpoint() noexcept { endpoint_.reset(); }
+    [[nodiscard]] Service<Endpoint>& service() noexcept { return service_; }
     [[nodiscard]] Endpoint& endpoint() noexcept { return *endpoint_; }
     [[nodiscard]] const Endpoint& endpoint() const noexcept { return *endpoint_; }
 

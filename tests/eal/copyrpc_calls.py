@@ -128,6 +128,19 @@ def memif_slices(session):
     expect(min(said['slices'], said['fetches'], said['polls']) > 10, f'nobody took turns: {said}')
 
 
+def memif_legacy(session):
+    """Handlers that take longer than a slice go to threads; those that do not stay with the worker."""
+    for work, slice_us, by_threads in ('300', '100', True), ('50', '100000', False):
+        server = session.server(*SCALERPC, '--sessions', '8', '--work', work, '--slice', slice_us, '--legacy', '1',
+                                '--json')
+        result = result_of(session.client(*SCALERPC, '--clients', '8', '--check', '--duration', '0.5'))
+        expect(result['failed'] == 0 and result['checked'] > 10, f'{result}')
+        expect(result['p50_us'] > float(work), f'its handlers did not compute: {result}')
+        said, counters = said_by(server)
+        expect(said['legacy_requests'] == counters.get('scalerpc_legacy_requests', 0), f'{said}, {counters}')
+        expect((said['legacy_requests'] > 0) == by_threads, f'handlers of {work} us: {said}')
+
+
 def memif_page_kinds(session):
     """The pages under buffers and messages: large ones where the kernel has them, small ones where it may not."""
     none = [sys.executable, '-c', 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); '
@@ -279,6 +292,9 @@ def bad_input(session):
             ([*SCALERPC, '--follow-time', 'nowhere'], 'nowhere'),
             ([*SCALERPC, '--follow-time', '10.77.0.9', '--serve-time'], '--serve-time'),
             ([*SCALERPC, '--cohorts', '3'], '--cohorts'),
+            ([*RAWWRITE, '--legacy', '1'], '--legacy'),
+            ([*COPYRPC, '--work', '1'], '--work'),
+            ([*SCALERPC, '--legacy', '0'], '--legacy'),
             ([*SCALERPC, '--serve-time', '--cohorts', '0'], '--cohorts'),
             ([*SCALERPC, '--serve-time', '--without', 'grouping'], '--without grouping'),
             ([*SCALERPC, '--serve-time', '--time-service', '31850'], '--time-service'),
@@ -292,8 +308,10 @@ def bad_input(session):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
     expect_refused(session.start([session.memif('client')], ['--peer', '10.77.0.1', *SCALERPC, '--serve-time']),
                    'cairn-rpcbench', '--serve-time is for a server')
+    expect_refused(session.start([session.memif('client')], ['--peer', '10.77.0.1', *SCALERPC, '--work', '10']),
+                   'cairn-rpcbench', '--work is for a server')
 
 
-run_case(memif_calls, memif_clients, memif_scalerpc, memif_zones, memif_ud, memif_slices, memif_page_kinds,
-         memif_measured, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls, socket_time,
-         bad_input)
+run_case(memif_calls, memif_clients, memif_scalerpc, memif_zones, memif_ud, memif_slices, memif_legacy,
+         memif_page_kinds, memif_measured, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls,
+         socket_time, bad_input)

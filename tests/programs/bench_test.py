@@ -227,7 +227,7 @@ class Suites(unittest.TestCase):
                   'rawwrite.n120.b8.at99.9', 'copyrpc.n40.stages.judge', 'copyrpc.n400.stages.compose',
                   'ud.n40.stages.handler', 'scalerpc.n400.b1.notices_alone', 'rawwrite.n800.b1.polls',
                   'ud.n400.b1.512B', 'copyrpc.n400.b1.4KB', 'rawwrite.n40.memory.all', 'copyrpc.n600.b8.line',
-                  'scalerpc.n800.blocks4k.pages4k',
+                  'scalerpc.n800.blocks4k.pages4k', 'scalerpc.n40.long.legacy.threads',
                   'scalerpc.sync.full']
         self.assertEqual([name for name in wanted if name not in names], [])
 
