@@ -69,17 +69,17 @@ bool Server::watch(int fd, std::uint64_t what) noexcept {
     return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-// Who connected while the broker decided to end is served.
+// A program that asked while the broker decided to end is served.
 // mutants: broker-server-run
 void Server::run(const std::function<bool()>& ends) {
     std::array<epoll_event, 64> events;
-    while (!ends() && !newcomer_.is_open()) {
+    while (!ends() && !makes_room_) {
         const Instant now = read_monotonic();
         if (hub_.next_deadline() <= now) {
             hub_.on_timeout(now);
             close_ended();
-            if (hub_.is_over(now)) {
-                serve_listener();
+            if (hub_.is_over(now) && serve_listener()) {
+                hear_all();
                 if (hub_.is_over(read_monotonic())) {
                     return;
                 }
@@ -100,7 +100,8 @@ void Server::serve(std::uint64_t what) {
     const ClientId id{what >> kSourceBits};
     switch (static_cast<Source>(what & ((1U << kSourceBits) - 1))) {
         case Source::Listener:
-            return serve_listener();
+            (void)serve_listener();
+            return;
         case Source::OwnSocket:
             return serve_own_socket();
         case Source::Connection:
@@ -110,32 +111,41 @@ void Server::serve(std::uint64_t what) {
     }
 }
 
+// Returns whether all that wait have been accepted, or as many as there are descriptors for.
 // mutants: broker-server-listener
-void Server::serve_listener() {
-    for (int served = 0; served < kServedAtOnce; ++served) {
+bool Server::serve_listener() {
+    bool is_all = false;
+    for (int served = 0; served < kServedAtOnce && !is_all; ++served) {
         OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket.is_open()) {
+            is_all = true;
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 rest_listener(read_monotonic() + kListenerRest);
             }
-            return;
+        } else if (!is_user(peer_of(socket.get()).uid, user_)) {
+            strangers_.push_back(std::move(socket));
+        } else {
+            connect(std::move(socket));
         }
-        if (!is_user(peer_of(socket.get()).uid, user_)) {
-            turn_away(std::move(socket));
-            continue;
-        }
-        const ClientId id{++last_id_};
-        const int fd = socket.get();
-        connections_[id].socket = std::move(socket);
-        hub_.on_connected(id, read_monotonic());
-        if (!watch(fd, word_of(Source::Connection, id))) {
-            lose(id);
-        }
-        close_ended();
     }
+    if (!strangers_.empty() && (is_all || !hub_.is_unused())) {
+        turn_away();
+    }
+    return is_all;
 }
 
-// A program that came before, and has asked already, needs the broker, though nobody has read that yet.
+void Server::connect(OwnedFd socket) {
+    const ClientId id{++last_id_};
+    const int fd = socket.get();
+    connections_[id].socket = std::move(socket);
+    hub_.on_connected(id, read_monotonic());
+    if (!watch(fd, word_of(Source::Connection, id))) {
+        lose(id);
+    }
+    close_ended();
+}
+
+// A program that has asked already needs the broker, though nobody has read that yet.
 // mutants: broker-server-hear-all
 void Server::hear_all() {
     for (const auto& [id, connection] : connections_) {
@@ -143,18 +153,21 @@ void Server::hear_all() {
     }
 }
 
-// Who finds nobody here is told by the end of this broker.
+// Programs of another user that find nobody here are told by the end of this broker. Else that would end for them, and
+// they for those of its own user that came meanwhile.
 // mutants: broker-server-turn-away
-void Server::turn_away(OwnedFd stranger) {
+void Server::turn_away() {
     if (hub_.is_unused()) {
         hear_all();
     }
-    if (hub_.is_unused()) {
-        newcomer_ = std::move(stranger);
+    makes_room_ = hub_.is_unused();
+    if (makes_room_) {
         return;
     }
-    hub_.counters().count(Counter::AnotherUser);
-    (void)send_message(stranger.get(), Refused{Refusal::AnotherUser}, {}, false);
+    for (const OwnedFd& stranger : std::exchange(strangers_, {})) {
+        hub_.counters().count(Counter::AnotherUser);
+        (void)send_message(stranger.get(), Refused{Refusal::AnotherUser}, {}, false);
+    }
 }
 
 // Who waits there would be seen again and again.

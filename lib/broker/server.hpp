@@ -41,9 +41,10 @@ private:
     Server(const Place& place, OwnedFd listener, OwnedFd epoll, const HubConfig& config, std::uint32_t user);
     [[nodiscard]] bool watch(int fd, std::uint64_t what) noexcept;
     void serve(std::uint64_t what);
-    void serve_listener();
+    [[nodiscard]] bool serve_listener();
+    void connect(OwnedFd socket);
     void hear_all();
-    void turn_away(OwnedFd stranger);
+    void turn_away();
     void rest_listener(Instant until) noexcept;
     void wake_listener(Instant now) noexcept;
     void serve_own_socket();
@@ -64,8 +65,9 @@ private:
     void send_mad(const Will& will) override;
 
     const Place place_;
-    OwnedFd newcomer_;  // of another user, who has the address next: closes last
-    OwnedFd listener_;  // closes after the sockets: who follows finds the port free
+    std::vector<OwnedFd> strangers_;  // of other users, until all that wait are accepted: close last
+    bool makes_room_ = false;         // for them
+    OwnedFd listener_;                // closes after the sockets: who follows finds the port free
     KernelGroup group_;
     OwnedFd epoll_;
     const std::uint32_t user_;

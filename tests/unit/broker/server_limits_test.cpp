@@ -67,28 +67,76 @@ TEST_F(ServerLimitsTest, AnAddressThatNobodyUsesIsFreeForAnotherUser) {
     EXPECT_TRUE(broker.is_over());
 }
 
-// Both came before the broker looked, as on a machine that is busy.
-TEST_F(ServerLimitsTest, AProgramThatAskedBeforeAnotherUserCameIsServed) {
-    if (geteuid() != 0) {
-        GTEST_SKIP() << "needs another user";
+class ServerBacklogTest : public ServerTest {
+protected:
+    // Connections before the broker looks, as on a machine that is busy.
+    [[nodiscard]] std::vector<OwnedFd> connect(std::size_t count) const {
+        std::vector<OwnedFd> made;
+        while (made.size() < count) {
+            made.push_back(connect_to(place, seconds(10)));
+        }
+        return made;
     }
-    OwnedFd listener = RunningBroker::listen_soon(place);
-    const OwnedFd first = connect_to(place, seconds(10));
-    ASSERT_TRUE(send_message(first.get(), Join{}, {}, true));
-    ASSERT_EQ(seteuid(65534), 0);
-    const OwnedFd second = connect_to(place, seconds(10));
-    ASSERT_EQ(seteuid(0), 0);
-    const RunningBroker broker(place, std::move(listener), {}, 0);
-    const auto answer = [](const OwnedFd& connection) {
+    [[nodiscard]] std::vector<OwnedFd> connect_as_another(std::size_t count) const {
+        EXPECT_EQ(seteuid(65534), 0);
+        std::vector<OwnedFd> made = connect(count);
+        EXPECT_EQ(seteuid(0), 0);
+        return made;
+    }
+    [[nodiscard]] OwnedFd ask() const {
+        OwnedFd asks = connect_to(place, seconds(10));
+        EXPECT_TRUE(send_message(asks.get(), Join{}, {}, true));
+        return asks;
+    }
+    static std::optional<Message> answer(const OwnedFd& connection) {
         Packet packet;
         const bool comes = receive_packet(connection.get(), packet, true) == Received::Packet;
         return comes ? parse_message(packet.bytes) : std::nullopt;
-    };
-    const std::optional<Message> of_first = answer(first);
-    EXPECT_TRUE(of_first && std::holds_alternative<Lent>(*of_first));
-    const std::optional<Message> of_second = answer(second);
-    ASSERT_TRUE(of_second && std::holds_alternative<Refused>(*of_second));
-    EXPECT_EQ(std::get<Refused>(*of_second).why, Refusal::AnotherUser);
+    }
+    static void expect_lent(const OwnedFd& connection) {
+        const std::optional<Message> said = answer(connection);
+        EXPECT_TRUE(said && std::holds_alternative<Lent>(*said));
+    }
+    static void expect_turned_away(const OwnedFd& connection) {
+        const std::optional<Message> said = answer(connection);
+        ASSERT_TRUE(said && std::holds_alternative<Refused>(*said));
+        EXPECT_EQ(std::get<Refused>(*said).why, Refusal::AnotherUser);
+    }
+
+    OwnedFd listener = RunningBroker::listen_soon(place);
+};
+
+TEST_F(ServerBacklogTest, AProgramThatAskedBeforeAnotherUserCameIsServed) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs another user";
+    }
+    const OwnedFd first = ask();
+    const std::vector<OwnedFd> others = connect_as_another(1);
+    const RunningBroker broker(place, std::move(listener), {}, 0);
+    expect_lent(first);
+    expect_turned_away(others.front());
+}
+
+TEST_F(ServerBacklogTest, AProgramThatAsksBehindThoseOfAnotherUserIsServed) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs another user";
+    }
+    const std::vector<OwnedFd> others = connect_as_another(40);  // more than are accepted at once
+    const OwnedFd last = ask();
+    const RunningBroker broker(place, std::move(listener), {}, 0);
+    expect_lent(last);
+    for (const OwnedFd& each : others) {
+        expect_turned_away(each);
+    }
+}
+
+TEST_F(ServerBacklogTest, AProgramThatAsksABrokerThatIsAboutToEndIsServed) {
+    const std::vector<OwnedFd> silent = connect(40);
+    const OwnedFd last = ask();
+    HubConfig config_of_hub;
+    config_of_hub.idle = Duration{};
+    const RunningBroker broker(place, std::move(listener), config_of_hub, geteuid());
+    expect_lent(last);
 }
 
 TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
