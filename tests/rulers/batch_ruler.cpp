@@ -1,16 +1,16 @@
 // What a small call over connections costs both sides without a device: two workers with an endpoint each, joined in
 // memory.
 //
-//     batch_ruler copyrpc|scalerpc CALLS [WINDOW [SESSIONS [SLICE_US]]]
+//     copyrpc_ruler CALLS [WINDOW [SESSIONS]]
+//     scalerpc_ruler CALLS [WINDOW [SESSIONS [SLICE_US]]]
 //
-// makes so many calls, WINDOW of them at a time (32), over one session or more. The calls of a window over one session
+// make so many calls, WINDOW of them at a time (32), over one session or more. The calls of a window over one session
 // are one batch of copyrpc, and so are their answers. Up to 60 sessions of ScaleRPC are served all the time. More than
 // that take turns: what a call costs more then is its part of a switch, of which the server counts how many. A turn of
 // both ends takes 300 ns here, whatever they do: SLICE_US says how many calls a slice has. Under
 // callgrind (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
 #include <algorithm>
 #include <bit>
-#include <string_view>
 
 #include "lib/worker/worker.hpp"
 #include "rpc/copyrpc/endpoint.hpp"
@@ -20,6 +20,8 @@
 namespace {
 
 using namespace cairn;
+
+namespace ruled = CAIRN_RULED_SYSTEM;  // a program each: what two systems call is not expanded in place for either
 
 constexpr std::uint16_t kService = 7472;
 
@@ -93,14 +95,10 @@ struct Side : ruler::Host {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string_view system = argc > 1 ? argv[1] : "";
-    slice_us = argc > 5 ? std::strtoll(argv[5], nullptr, 10) : slice_us;
-    if (system == "scalerpc" && slice_us > 0) {
-        return ruler::count_calls<Side<scalerpc::Endpoint, scalerpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
+    slice_us = argc > 4 ? std::strtoll(argv[4], nullptr, 10) : slice_us;
+    if (slice_us <= 0) {
+        std::fputs("SLICE_US: a slice is 1 us or longer\n", stderr);
+        return 2;
     }
-    if (system == "copyrpc") {
-        return ruler::count_calls<Side<copyrpc::Endpoint, copyrpc::EndpointConfig>>(argc - 1, argv + 1, 32, 1);
-    }
-    std::fputs("usage: copyrpc|scalerpc CALLS [WINDOW [SESSIONS [SLICE_US]]]; a slice is 1 us or longer\n", stderr);
-    return 2;
+    return ruler::count_calls<Side<ruled::Endpoint, ruled::EndpointConfig>>(argc, argv, 32, 1);
 }
