@@ -182,7 +182,7 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
 
 // Calls of any session may have waited for a ticket.
 // mutants: copyrpc-client-free
-std::unique_ptr<Loan> Client::free(Session& session, std::uint32_t ticket) noexcept {
+[[gnu::always_inline]] inline std::unique_ptr<Loan> Client::free(Session& session, std::uint32_t ticket) noexcept {
     if (tickets_.take_awaited()) [[unlikely]] {
         sessions_.for_each([this](Session& other) {
             if (other.is_open() && other.has_waiting()) {

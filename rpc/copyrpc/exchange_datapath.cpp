@@ -72,7 +72,7 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
 }
 
 // Batches complete without a word; what is told is a failure, or the end of a probe.
-void Exchange::take_failures(Instant now) noexcept {
+[[gnu::always_inline]] inline void Exchange::take_failures(Instant now) noexcept {
     std::size_t count = 0;
     while ((count = queues_.sends->poll(done_)) != 0) {
         for (const verbs::Completion& completion : std::span(done_).first(count)) {

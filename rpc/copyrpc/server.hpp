@@ -29,7 +29,6 @@ public:
     void expect(std::int64_t requests) {
         expected_ = static_cast<std::size_t>(static_cast<std::int64_t>(expected_) + requests);
         requests_.reserve(expected_);
-        free_.reserve(expected_);
     }
     // Returns nothing, or why the request is none.
     [[nodiscard]] std::optional<Breach> on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept;
@@ -63,23 +62,23 @@ public:
     [[nodiscard]] rpc::RequestJobs<Server>& jobs() noexcept { return jobs_; }
     [[nodiscard]] bool wants_polling() const noexcept { return jobs_.wants_polling() || transfers_.wants_polling(); }
     [[nodiscard]] Transfers& transfers() noexcept { return transfers_; }
-    [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
+    [[nodiscard]] std::size_t requests_kept() const noexcept { return kept_; }
 
 private:
     struct Kept {
         std::uint32_t generation = 0;
-        std::uint32_t next = rpc::kNone;  // of its session's
+        std::uint32_t next = rpc::kNone;  // of its session's, or of the free ones
         std::uint32_t previous = rpc::kNone;
         std::uint32_t call = 0;
-        SessionId session{};
-        std::uint16_t charge = 0;  // 0: the place is free
-        Held held{};               // no blocks: has_read()
-        bool kept = false;         // it is answered after its handler has returned; else it is refused then
-        bool retained = false;     // its bytes stay where they are until then
-        bool lacks_room = false;   // the last reserve() found none
-        rpc::MsgBuffer answer{};   // of reserve()
-        rpc::MsgBuffer fetched{};  // the request, if it lay at its caller
-        Place room{};              // at the caller, for a long answer; no bytes: none
+        Session* session = nullptr;  // it forgets its requests before it ends
+        std::uint16_t charge = 0;    // 0: the place is free
+        Held held{};                 // no blocks: has_read()
+        bool kept = false;           // it is answered after its handler has returned; else it is refused then
+        bool retained = false;       // its bytes stay where they are until then
+        bool lacks_room = false;     // the last reserve() found none
+        rpc::MsgBuffer answer{};     // of reserve()
+        rpc::MsgBuffer fetched{};    // the request, if it lay at its caller
+        Place room{};                // at the caller, for a long answer; no bytes: none
     };
     [[nodiscard]] std::uint32_t take_place();
     void take(Session& session, const RingEnd::Taken& taken, Instant came, Instant now) noexcept;
@@ -96,9 +95,10 @@ private:
     rpc::MsgPool& pool_;
     Statistics& statistics_;
     std::vector<Kept> requests_;
-    std::vector<std::uint32_t> free_;
-    std::size_t expected_ = 0;  // at most so many requests are kept
-    bool declined_ = false;     // the handler that runs has declined a request
+    std::uint32_t free_ = rpc::kNone;  // the first place that is free
+    std::size_t kept_ = 0;             // requests
+    std::size_t expected_ = 0;         // at most so many requests are kept
+    bool declined_ = false;            // the handler that runs has declined a request
     // Answers through the above. A request that waits for a thread stays in the ring, or where it was READ to, which is
     // a part of the memory only (Transfers): either takes nothing from the jobs before it.
     rpc::RequestJobs<Server> jobs_;

@@ -22,39 +22,37 @@ Server::Server(Endpoint& endpoint, const EndpointConfig& config, const Types& ty
 
 // The table grows within the room that expect() made: a session has no more requests than its promise pays for.
 std::uint32_t Server::take_place() {
-    if (free_.empty()) {
+    ++kept_;
+    if (free_ == rpc::kNone) {
         requests_.emplace_back();
         return static_cast<std::uint32_t>(requests_.size() - 1);
     }
-    const std::uint32_t place = free_.back();
-    free_.pop_back();
-    return place;
+    return std::exchange(free_, requests_[free_].next);
 }
 
-// mutants: copyrpc-server-on-request
-std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept {
-    const Message& message = taken.message;
-    if ((message.elsewhere && !message.elsewhere->is_sound(config_.message_bytes_max)) ||
-        (message.room && !message.room->is_sound(rpc::kMaxMessageBytes))) [[unlikely]] {
-        return Breach::BadPlace;
+[[gnu::always_inline]] inline void Server::free(Kept& request) noexcept {
+    if (request.answer.valid()) [[unlikely]] {
+        pool_.release(request.answer);
     }
-    if (session.late != nullptr && (!session.late->requests.empty() || late_.holds_back(session, message.charge)))
-        [[unlikely]] {
-        session.late->requests.push_back({taken, now});
-        ++statistics_.requests_held_back;
-    } else {
-        take(session, taken, now, now);
+    if (request.fetched.valid()) [[unlikely]] {
+        transfers_.release(*request.session, request.fetched);
     }
-    return std::nullopt;
+    const auto place = static_cast<std::uint32_t>(&request - requests_.data());
+    request.session->kept.remove(requests_, place);
+    request.charge = 0;
+    ++request.generation;
+    request.next = std::exchange(free_, place);
+    --kept_;
 }
 
 // mutants: copyrpc-server-take
-void Server::take(Session& session, const RingEnd::Taken& taken, Instant came, Instant now) noexcept {
+[[gnu::always_inline]] inline void Server::take(Session& session, const RingEnd::Taken& taken, Instant came,
+                                                Instant now) noexcept {
     const Message& message = taken.message;
     const std::uint32_t place = take_place();
     Kept& kept = requests_[place];
     kept.call = message.call;
-    kept.session = session.id;
+    kept.session = &session;
     session.kept.add(requests_, place);
     kept.charge = message.charge;
     kept.held = taken.held;
@@ -84,6 +82,23 @@ void Server::take(Session& session, const RingEnd::Taken& taken, Instant came, I
     } else {
         execute(work, now);
     }
+}
+
+// mutants: copyrpc-server-on-request
+std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept {
+    const Message& message = taken.message;
+    if ((message.elsewhere && !message.elsewhere->is_sound(config_.message_bytes_max)) ||
+        (message.room && !message.room->is_sound(rpc::kMaxMessageBytes))) [[unlikely]] {
+        return Breach::BadPlace;
+    }
+    if (session.late != nullptr && (!session.late->requests.empty() || late_.holds_back(session, message.charge)))
+        [[unlikely]] {
+        session.late->requests.push_back({taken, now});
+        ++statistics_.requests_held_back;
+    } else {
+        take(session, taken, now, now);
+    }
+    return std::nullopt;
 }
 
 // mutants: copyrpc-server-on-fetched
@@ -141,7 +156,7 @@ bool Server::retain(const RequestHandle& handle) noexcept {
 // mutants: copyrpc-server-has-read
 void Server::has_read(const RequestHandle& handle) noexcept {
     if (Kept* const kept = find(handle); kept != nullptr) {
-        Session& session = *sessions_.find(handle.session);
+        Session& session = *kept->session;
         session.rings->release(std::exchange(kept->held, {}));
         transfers_.release(session, kept->fetched);
         sessions_.list(session);
@@ -223,7 +238,7 @@ void Server::give_long(Kept& request, std::span<const std::uint8_t> message) noe
     writing.place = request.room;
     writing.call = request.call;
     writing.charge = request.charge;
-    Session& session = *sessions_.find(request.session);
+    Session& session = *request.session;
     transfers_.write(session, std::move(writing));
     session.rings->release(request.held);
     sessions_.list(session);
@@ -263,7 +278,7 @@ bool Server::expire(const RequestHandle& handle) noexcept {
 // The message may be part of the request, which is the peer's again afterwards.
 // mutants: copyrpc-server-end
 void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
-    Session& session = *sessions_.find(request.session);
+    Session& session = *request.session;
     Message answer;
     answer.answer = true;
     answer.call = request.call;
@@ -296,19 +311,6 @@ bool Server::serve_late(Session& session, Instant now) noexcept {
         take(session, oldest.taken, oldest.came, now);
     }
     return all;
-}
-
-void Server::free(Kept& request) noexcept {
-    Session& session = *sessions_.find(request.session);
-    const auto place = static_cast<std::uint32_t>(&request - requests_.data());
-    pool_.release(request.answer);
-    if (request.fetched.valid()) [[unlikely]] {
-        transfers_.release(session, request.fetched);
-    }
-    session.kept.remove(requests_, place);
-    request.charge = 0;
-    ++request.generation;
-    free_.push_back(place);
 }
 
 // mutants: copyrpc-server-forget

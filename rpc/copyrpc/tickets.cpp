@@ -55,26 +55,6 @@ void Tickets::give_up(Session& session, std::uint32_t index) noexcept {
     given_up_.add(bytes);
 }
 
-// mutants: copyrpc-tickets-free
-std::unique_ptr<Loan> Tickets::free(Session& session, std::uint32_t index) noexcept {
-    Outstanding& own = session.outstanding;
-    Ticket& ticket = tickets_[index];
-    const std::uint64_t bytes = loans_[index] != nullptr ? loans_[index]->bytes() : 0;
-    if (ticket.call == kNone) [[unlikely]] {
-        own.given_up.remove(bytes);
-        given_up_.remove(bytes);
-        own.still_looks = 0;
-    }
-    own.lent_bytes -= bytes;
-    own.tickets.remove(tickets_, index);
-    ticket.call = kNone;
-    ticket.charge = 0;
-    ticket.generation = (ticket.generation + 1U) & kGenerations;
-    ticket.next = free_;
-    free_ = index;
-    return std::move(loans_[index]);
-}
-
 // mutants: copyrpc-tickets-is-held-up
 bool Tickets::is_held_up(Session& session, std::size_t sessions) const noexcept {
     Outstanding& own = session.outstanding;
