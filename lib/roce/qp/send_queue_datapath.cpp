@@ -8,7 +8,11 @@ namespace cairn::roce {
 
 namespace {
 
+// Most requests have one SGE, which is not worth the vectors of a loop.
 std::uint64_t bytes_of(std::span<const Sge> sges) noexcept {
+    if (sges.size() == 1) [[likely]] {
+        return sges[0].bytes;
+    }
     std::uint64_t bytes = 0;
     for (const Sge& sge : sges) {
         bytes += sge.bytes;
