@@ -27,6 +27,8 @@ namespace {
 
 __extension__ using Wide = __int128;
 
+cpu_set_t cpus_at_start{};
+
 // The file of a dead memif server keeps the next one from listening. Our own file is removed when this process ends.
 Status check_memif_sockets(std::span<char* const> arguments) {
     for (const std::string& vdev : vdev_arguments(arguments)) {
@@ -74,6 +76,7 @@ Result<Eal> Eal::start(int argc, char** argv) {
     if (!sockets.ok()) {
         return sockets.error();
     }
+    sched_getaffinity(0, sizeof(cpus_at_start), &cpus_at_start);
     Overheard overheard;
     const int consumed = rte_eal_init(static_cast<int>(arguments.size()) - 1, arguments.data());
     const std::string said = overheard.finish();
@@ -91,6 +94,10 @@ Eal::~Eal() {
         park_control_thread();
         rte_eal_cleanup();
     }
+}
+
+cpu_set_t cpus_before_eal() noexcept {
+    return cpus_at_start;
 }
 
 mem::PageKind eal_pages() noexcept {

@@ -1,6 +1,8 @@
 // DPDK's environment. It is started once per process and ends with this object.
 #pragma once
 
+#include <sched.h>
+
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
 #include "lib/mem/region.hpp"
@@ -22,6 +24,9 @@ private:
     explicit Eal(int consumed) noexcept : consumed_(consumed) {}
     int consumed_;
 };
+
+// The CPUs that the process might use before Eal::start() pinned its main thread to one.
+[[nodiscard]] cpu_set_t cpus_before_eal() noexcept;
 
 // The pages under EAL's own memory.
 [[nodiscard]] mem::PageKind eal_pages() noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "lib/telemetry/counters.hpp"
 #include "lib/worker/loop.hpp"
@@ -20,6 +21,10 @@ void request_stop() noexcept;
 
 // The number of EAL's lcores, which is the number of workers of an application.
 [[nodiscard]] std::uint16_t worker_count() noexcept;
+
+// Returns the CPUs for a program's other threads, which would share their creator's lcore: those that the process might
+// use before EAL started, without the lcores'. All of them, if none is left.
+[[nodiscard]] std::vector<std::uint32_t> cpus_beside_lcores();
 
 // X(enumerator, counter name, what non-zero means)
 #define CAIRN_CLOCK_COUNTERS(X)                                                                              \

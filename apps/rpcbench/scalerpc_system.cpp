@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "lib/base/monotonic_clock.hpp"
+#include "pmd_glue/lcores.hpp"
 
 namespace cairn::rpcbench {
 
@@ -55,6 +56,7 @@ Status ScalerpcSystem::open(const Stage& stage) {
     }
     rpc::BackgroundConfig background;
     background.threads = threads;
+    background.cpus = pmd::cpus_beside_lcores();
     auto pool = rpc::BackgroundPool::create(background);
     if (!pool.ok()) {
         return pool.error();

@@ -1,6 +1,8 @@
 #include "rpc/common/background.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <bit>
@@ -47,6 +49,9 @@ Result<std::unique_ptr<BackgroundPool>> BackgroundPool::create(const BackgroundC
             fmt::format("{} background jobs, {} per thread, are out of range", config.jobs_max, config.jobs_per_thread),
             fmt::format("choose 1 to {}", kJobsMax)};
     }
+    if (std::any_of(config.cpus.begin(), config.cpus.end(), [](std::uint32_t cpu) { return cpu >= CPU_SETSIZE; })) {
+        return Error{"a CPU of the background threads is out of range", fmt::format("choose 0 to {}", CPU_SETSIZE - 1)};
+    }
     std::unique_ptr<BackgroundPool> pool(new BackgroundPool(config));
     if (const Status started = config.stepped ? Nothing{} : pool->start_threads(); !started.ok()) {
         return started.error();
@@ -60,10 +65,21 @@ BackgroundPool::BackgroundPool(const BackgroundConfig& config) : config_(config)
     }
 }
 
+// A thread inherits the CPUs of its creator.
+// mutants: rpc-background-pool-start-threads
 Status BackgroundPool::start_threads() {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    for (const std::uint32_t cpu : config_.cpus) {
+        CPU_SET(cpu, &cpus);
+    }
     try {
         for (std::uint32_t i = 0; i < config_.threads; ++i) {
             lanes_[i]->thread = std::thread([this, lane = lanes_[i].get()] { serve(*lane); });
+            const pthread_t thread = lanes_[i]->thread.native_handle();
+            if (!config_.cpus.empty() && pthread_setaffinity_np(thread, sizeof(cpus), &cpus) != 0) {
+                return Error{"background threads may run on none of the CPUs that were given", "name others"};
+            }
         }
     } catch (const std::system_error& error) {
         return Error{fmt::format("no background thread: {}", error.what()),

@@ -63,6 +63,9 @@ struct BackgroundConfig {
     // Jobs that a thread has at a time. With more than one a busy thread wakes less often, but a job may wait behind a
     // long one while other threads are idle.
     std::uint32_t jobs_per_thread = 1;
+    // The threads run on these CPUs. Empty: where the thread that creates the pool may run. EAL pins that thread to one
+    // CPU, on which a worker polls; see pmd::cpus_beside_lcores().
+    std::vector<std::uint32_t> cpus{};
     void (*wake)(void* context) = nullptr;  // a thread calls it after each job, for a worker that may sleep
     void* wake_context = nullptr;           // outlives the pool
 };

@@ -1,4 +1,6 @@
 // Background handlers on threads: what only they can do.
+#include <sched.h>
+
 #include "tests/unit/erpc/background_fixture.hpp"
 
 namespace cairn::erpc {
@@ -53,6 +55,56 @@ TEST_F(Background, AnEndpointThatEndsWaitsForTheHandlerThatRuns) {
     EXPECT_LE(executions, 2);  // the second one may just have begun
     EXPECT_EQ(server->pool->live(), 0U);
     releaser.join();
+}
+
+cpu_set_t cpus_of_caller() {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    EXPECT_EQ(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+    return cpus;
+}
+
+void note_cpus(void* context, BackgroundRequest&) {
+    *static_cast<cpu_set_t*>(context) = cpus_of_caller();
+}
+
+// Returns the CPUs of a pool's thread.
+cpu_set_t cpus_of_thread(const BackgroundConfig& config) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    const auto pool = BackgroundPool::create(config).value();
+    BackgroundJob* const job = pool->take();
+    job->function = &note_cpus;
+    job->context = &cpus;
+    pool->submit(*job);
+    while (!pool->any_finished()) {
+        std::this_thread::yield();
+    }
+    pool->give_back(*pool->poll_finished(Instant{}));
+    return cpus;
+}
+
+TEST(BackgroundCpus, ThreadsRunWhereTheirCreatorMayOrWhereTheyAreTold) {
+    const cpu_set_t all = cpus_of_caller();
+    BackgroundConfig config;
+    const cpu_set_t same = cpus_of_thread(config);
+    EXPECT_TRUE(CPU_EQUAL(&same, &all));
+    for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &all)) {
+            continue;
+        }
+        config.cpus = {cpu};
+        const cpu_set_t one = cpus_of_thread(config);
+        EXPECT_TRUE(CPU_ISSET(cpu, &one) && CPU_COUNT(&one) == 1) << cpu;
+    }
+}
+
+TEST(BackgroundCpus, ACpuThatIsNotThereIsRefused) {
+    for (const std::uint32_t cpu : {std::uint32_t{CPU_SETSIZE - 1}, std::uint32_t{CPU_SETSIZE}}) {
+        BackgroundConfig config;
+        config.cpus = {cpu};
+        EXPECT_FALSE(BackgroundPool::create(config).ok()) << cpu;
+    }
 }
 
 }  // namespace
