@@ -113,9 +113,9 @@ void BenchWorker::keep_phase(Instant now) noexcept {
         case Phase::Connecting:
             if (system_->is_connected()) {
                 phase_ = Phase::Calling;
-                const Instant measured_from = now + milliseconds(options_.warm_up_ms);
+                const Instant measured_from = now + milliseconds(options_.time.warm_up_ms);
                 system_->load().start(system_->sessions(), measured_from, now);
-                phase_ends_ = measured_from + Duration{static_cast<std::int64_t>(options_.duration_s * 1e9)};
+                phase_ends_ = measured_from + Duration{static_cast<std::int64_t>(options_.time.duration_s * 1e9)};
             }
             break;
         case Phase::Calling:

@@ -91,11 +91,11 @@ void declare(CLI::App& app, Options& options) {
     app::add_faults(app, options.ports);
     app::add_context_cache(app, options.context_cache);
     app::add_path_mtu(app, options.ports.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
-    app.add_option("-D,--duration", options.duration_s,
+    app.add_option("-D,--duration", options.time.duration_s,
                    "seconds to measure; a server without --peer runs until a signal")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_option("--warm-up", options.warm_up_ms, "milliseconds of calls before what is measured")
+    app.add_option("--warm-up", options.time.warm_up_ms, "milliseconds of calls before what is measured")
         ->check(CLI::Range(0U, 60'000U))
         ->capture_default_str();
     app.add_option("--qpn", options.erpc.qpn, "queue pair number of the first lcore")

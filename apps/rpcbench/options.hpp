@@ -63,6 +63,11 @@ struct ScalerpcOptions {
 };
 constexpr std::uint16_t kTimeSessions = 64;  // followers of a time server's worker
 
+struct MeasuredTime {
+    double duration_s = 5;
+    std::uint32_t warm_up_ms = 500;  // before it
+};
+
 struct Options {
     app::PortOptions ports{};
     SystemKind system = SystemKind::Erpc;
@@ -81,8 +86,7 @@ struct Options {
     CopyrpcOptions copyrpc{};
     ScalerpcOptions scalerpc{};
     roce::ContextCacheEmulation context_cache{};
-    double duration_s = 5;
-    std::uint32_t warm_up_ms = 500;  // before it
+    MeasuredTime time{};
     std::uint32_t deadline_ms = 0;
     std::uint32_t peer_timeout_ms = 2000;
     bool stages = false;  // see StageWatch

@@ -188,7 +188,6 @@ private:
     bool stopped_ = false;     // a queue pair has, and packets of it may wait
     bool holds_back_ = false;  // as the last packets came, packets of turns before had not left
     rc::OutPacket out_{};      // being sent
-    rc::OutPacket answer_{};   // the acknowledgement that goes in front of it
     std::array<port::PacketRef, kBurst> datagram_packets_{};
     telemetry::CounterSet<Drop> drops_;
     telemetry::CounterSet<wire::Drop> wire_drops_;

@@ -160,9 +160,10 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
         counters_.count(EngineCounter::NoBuffer);
         return true;
     }
-    answer_.elsewhere = buffer.data;
-    if (qp.pair.poll_response(answer_)) {
-        send(buffer, answer_, qp, now);
+    rc::OutPacket answer;  // a request may be in out_
+    answer.elsewhere = buffer.data;
+    if (qp.pair.poll_response(answer)) {
+        send(buffer, answer, qp, now);
     } else {
         sender_.give_back(buffer);  // it failed by its requests
     }
