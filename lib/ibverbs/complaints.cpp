@@ -1,5 +1,8 @@
 #include "lib/ibverbs/complaints.hpp"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,6 +20,7 @@ namespace cairn::ibverbs {
 namespace {
 
 using Line = std::array<char, 256>;
+using WholeLine = std::array<char, 1024>;
 
 struct Known {
     const char* name;
@@ -59,15 +63,27 @@ constexpr auto kLimits = [] {
     return false;
 }
 
-// Prints the line if it is the first of its subject.
+// A line fits into it at once. A thread that is to wait for a reader, or ends by a signal since there is none, may hold
+// the lock of an adapter.
+// mutants: ibverbs-has-room
+[[nodiscard]] bool has_room(int fd) noexcept {
+    pollfd looked{fd, POLLOUT, 0};
+    return poll(&looked, 1, 0) == 1 && looked.revents == POLLOUT;
+}
+
+// Prints the line if it is the first of its subject. The lock of stdio is not taken: a thread may wait in it.
 void tell_once(Speaker speaker, std::string_view subject, std::string_view line) noexcept {
-    if (!is_first(subject)) {
-        return;
-    }
     const NoCancellation whole;
     const int reason = errno;
-    std::fprintf(stderr, "%s (cairn): %.*s\n", speaker == Speaker::Verbs ? "libibverbs" : "librdmacm",
-                 static_cast<int>(line.size()), line.data());
+    if (const int fd = fileno(stderr); has_room(fd) && is_first(subject)) {
+        WholeLine text;
+        const int wanted = std::snprintf(text.data(), text.size(), "%s (cairn): %.*s\n",
+                                         speaker == Speaker::Verbs ? "libibverbs" : "librdmacm",
+                                         static_cast<int>(line.size()), line.data());
+        const std::size_t bytes = std::min(static_cast<std::size_t>(wanted), text.size() - 1);
+        text[bytes - 1] = '\n';
+        static_cast<void>(uncancelled::write(fd, text.data(), bytes));
+    }
     errno = reason;
 }
 

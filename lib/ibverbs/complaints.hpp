@@ -12,7 +12,8 @@ namespace cairn::ibverbs {
 enum class Speaker : std::uint8_t { Verbs, Cm };
 
 // Prints the line, unless this process, or one that it was forked from, has printed it before: programs try again.
-// Beyond so many different lines none is printed. Needs no memory, no lock and no descriptor; errno stays.
+// Beyond so many different lines none is printed, nor while nobody reads what is on stderr: it never waits. Needs no
+// memory, no lock and no descriptor; errno stays.
 constexpr std::size_t kMostLines = 64;
 void complain(Speaker speaker, std::string_view line) noexcept;
 // The same; the line is dropped if there is no memory to make it.

@@ -1,11 +1,18 @@
 // What programs are told on stderr. Each test runs in a process of its own, where nothing has been told yet.
 #include "lib/ibverbs/complaints.hpp"
 
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <functional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/unit/ibverbs/verbs_rig.hpp"
 
@@ -74,6 +81,50 @@ TEST_F(ComplaintsTest, AChildDoesNotSayAgainWhatItsParentSaid) {
         EXPECT_EQ(status, 0);
     };
     expect_said(work, line("no memory; raise the limit of address space (ulimit -v), or free some"));
+}
+
+// Such a call is made with the lock of an adapter.
+TEST_F(ComplaintsTest, NobodyWaitsForAReaderAndALineComesOnceThereIsRoom) {
+    expect_said(
+        [] {
+            std::array<int, 2> pipe{};
+            ASSERT_EQ(::pipe(pipe.data()), 0);
+            std::vector<char> much(1U << 16U);
+            ASSERT_EQ(fcntl(pipe[1], F_SETFL, O_NONBLOCK), 0);
+            while (write(pipe[1], much.data(), much.size()) > 0) {
+            }
+            ASSERT_EQ(fcntl(pipe[1], F_SETFL, 0), 0);
+            const int as_before = dup(STDERR_FILENO);
+            ASSERT_EQ(dup2(pipe[1], STDERR_FILENO), STDERR_FILENO);
+            alarm(60);  // ends who waits
+            errno = EMFILE;
+            complain_of_memory();
+            EXPECT_FALSE(is_within(Limit::Reads, 17));
+            EXPECT_EQ(errno, EMFILE);
+            alarm(0);
+            close(pipe[0]);
+            complain_of_memory();  // nor does it end for want of one
+            ASSERT_EQ(dup2(as_before, STDERR_FILENO), STDERR_FILENO);
+            complain_of_memory();
+        },
+        line("no memory; raise the limit of address space (ulimit -v), or free some"));
+}
+
+// A thread of the program may have stdio's lock, and wait for one that has the adapter's.
+TEST_F(ComplaintsTest, ALineNeedsNoLockOfStdio) {
+    expect_said(
+        [] {
+            std::thread has_it([] { flockfile(stderr); });
+            has_it.join();
+            alarm(60);  // ends who waits
+            complain_of_memory();
+        },
+        line("no memory; raise the limit of address space (ulimit -v), or free some"));
+}
+
+TEST_F(ComplaintsTest, ALineHasAnEndHoweverLongItIs) {
+    expect_said([] { complain(Speaker::Cm, std::string(2000, 'x')); },
+                "librdmacm (cairn): " + std::string(1023 - 20, 'x') + "\n");
 }
 
 // A program that asks for less and less hears of it once.
