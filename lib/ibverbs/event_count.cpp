@@ -1,17 +1,50 @@
 #include "lib/ibverbs/event_count.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "lib/base/monotonic_clock.hpp"
 #include "lib/ibverbs/complaints.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/in_use.hpp"
+#include "lib/ibverbs/interruptions.hpp"
 #include "lib/ibverbs/uncancelled.hpp"
 
 namespace cairn::ibverbs {
+
+namespace {
+
+// Returns once the descriptor is readable. Returns false, with errno, if a signal ended the sleep, as it would end a
+// read(), or the descriptor is non-blocking. A cancellation point.
+// mutants: ibverbs-await-readable
+[[nodiscard]] bool await_readable(int fd) {
+    if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) {
+        errno = EAGAIN;
+        return false;
+    }
+    pollfd waiting{fd, POLLIN, 0};
+    while (poll(&waiting, 1, -1) < 0) {
+        const int reason = errno;
+        if (reason != EINTR || Interruptions::look().end) {
+            errno = reason;
+            return false;
+        }
+    }
+    return true;
+}
+
+// What a signal does to a sleep in poll() does not say what it would do to a read().
+[[nodiscard]] bool is_left_to_read() noexcept {
+    return Interruptions::lately(read_monotonic()).are_mixed();
+}
+
+}  // namespace
 
 bool EventCount::open() noexcept {
     fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
@@ -50,11 +83,29 @@ void EventCount::take_back() noexcept {
     static_cast<void>(uncancelled::read_now(fd, &one, sizeof(one)));
 }
 
+// A thread that is cancelled in read() may have taken a count, and nobody finds its event then. So it sleeps in poll(),
+// takes the count where it is not cancelled, and looks at nothing of the program's in between, which may be gone. Where
+// that cannot be, it sleeps in read(): before kernel 5.8, too.
+// mutants: ibverbs-event-count-wait
 bool EventCount::wait() {
-    std::uint64_t one = 0;
-    const ssize_t got = read(fd, &one, sizeof(one));
-    errno = got == 0 ? EIO : errno;  // the descriptor is of this process's parent
-    return got == sizeof(one);
+    const int from = fd;
+    for (;;) {
+        std::uint64_t one = 0;
+        pthread_testcancel();
+        ssize_t got = uncancelled::read_now(from, &one, sizeof(one));
+        int reason = errno;
+        if (got < 0 && (reason == EOPNOTSUPP || (reason == EAGAIN && is_left_to_read()))) {
+            got = read(from, &one, sizeof(one));
+            reason = errno;
+        }
+        if (got >= 0 || reason != EAGAIN) {
+            errno = got == 0 ? EIO : reason;  // EIO: the descriptor is of this process's parent
+            return got == sizeof(one);
+        }
+        if (!await_readable(from)) {
+            return false;
+        }
+    }
 }
 
 void EventsToShow::add(EventCount& count) noexcept {

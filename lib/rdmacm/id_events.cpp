@@ -162,7 +162,8 @@ void cairn_rdma_destroy_event_channel(rdma_event_channel* channel) {
 // A cancellation point while it waits; nothing is held then, and no object of it needs an end: a thread that is
 // cancelled unwinds through here without one. An event may have been taken back behind the descriptor's count, by the
 // end of its id: then there is none, and it waits again. A program may cancel the thread and end the channel without
-// joining it. So a thread that is to end does so before it looks at the channel.
+// joining it. So a thread that is to end does so before it looks at the channel. Behind the wait it has the count of an
+// event, and no cancellation point comes before it has the event.
 // mutants: rdmacm-get-cm-event
 int cairn_rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
     if (event == nullptr) {
@@ -174,7 +175,6 @@ int cairn_rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) 
         if (!Channel::of(channel).count.wait()) {
             return -1;
         }
-        pthread_testcancel();
         const int refused = guarded([&] { return take_prepared(Channel::of(channel), taken); });
         if (refused != 0) {
             return refused;

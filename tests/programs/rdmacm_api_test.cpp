@@ -1,10 +1,10 @@
 // rdma_cm as programs call it: what is refused, and ids without a connection.
+#include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "tests/programs/rdmacm_api.hpp"
+#include "tests/support/sleeping_thread.hpp"
 
 namespace rdmacm_test {
 namespace {
@@ -260,16 +260,37 @@ TEST_F(RdmacmApiTest, AThreadThatSleepsForAnEventCanBeCancelled) {
             thread = gettid();
             rdma_get_cm_event(channel_.get(), &event);
         });
-        const auto sleeps = [&thread] {
-            std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-            const std::string text((std::istreambuf_iterator<char>(stat)), std::istreambuf_iterator<char>());
-            return thread != 0 && text.find(") S ") != std::string::npos;
-        };
-        while (!sleeps()) {
-            std::this_thread::yield();
-        }
+        cairn::test::await_sleep(thread);
         ASSERT_EQ(pthread_cancel(waits.native_handle()), 0);
         waits.join();
+    }
+}
+
+// The event wakes the thread, and the one that cancels it runs first: both have one CPU, which the thread gets last.
+TEST_F(RdmacmApiTest, AThreadThatIsCancelledLeavesTheEventToOthers) {
+    for (int i = 0; i < 10; ++i) {
+        const IdPtr id = make();
+        std::atomic<pid_t> thread{0};
+        std::atomic<bool> has_one{false};
+        std::thread waits([this, &thread, &has_one, cpu = sched_getcpu()] {
+            cairn::test::be_last_on(cpu);
+            rdma_cm_event* event = nullptr;
+            thread = gettid();
+            if (rdma_get_cm_event(channel_.get(), &event) == 0) {
+                has_one = true;
+                rdma_ack_cm_event(event);
+            }
+        });
+        cairn::test::await_sleep(thread);
+        Address destination(kRight, 1);
+        ASSERT_EQ(rdma_resolve_addr(id.get(), nullptr, destination.get(), 1000), 0);
+        ASSERT_EQ(pthread_cancel(waits.native_handle()), 0);
+        waits.join();
+        if (!has_one) {
+            pollfd left{channel_->fd, POLLIN, 0};
+            ASSERT_EQ(poll(&left, 1, 20'000), 1) << "round " << i;
+            expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+        }
     }
 }
 

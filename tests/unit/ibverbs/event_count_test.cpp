@@ -4,10 +4,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <mutex>
 #include <thread>
+
+#include "tests/support/sleeping_thread.hpp"
 
 namespace cairn::ibverbs {
 namespace {
@@ -35,6 +42,60 @@ TEST_F(EventCountTest, AnEventIsTakenBackBeforeItIsShownOrAfter) {
     EXPECT_TRUE(is_readable());
     EXPECT_TRUE(count.wait());
     EXPECT_FALSE(is_readable());
+}
+
+// The event wakes the thread, and the one that cancels it runs first: both have one CPU, which the thread gets last.
+TEST_F(EventCountTest, AThreadThatIsCancelledLeavesTheEventToOthers) {
+    for (int i = 0; i < 10; ++i) {
+        std::atomic<pid_t> thread{0};
+        std::atomic<bool> has_one{false};
+        std::thread waits([this, &thread, &has_one, cpu = sched_getcpu()] {
+            test::be_last_on(cpu);
+            thread = gettid();
+            has_one = count.wait();
+        });
+        test::await_sleep(thread);
+        count.show_one();
+        ASSERT_EQ(pthread_cancel(waits.native_handle()), 0);
+        waits.join();
+        EXPECT_NE(is_readable(), has_one) << "round " << i;
+        if (!has_one) {
+            count.take_back();
+        }
+    }
+}
+
+std::atomic<int> interruptions{0};
+
+TEST_F(EventCountTest, ASignalEndsAWaitIfItEndsARead) {
+    for (const int flags : {0, SA_RESTART}) {
+        struct sigaction counts {};
+        struct sigaction before {};
+        counts.sa_handler = [](int) { ++interruptions; };
+        counts.sa_flags = flags;
+        ASSERT_EQ(sigaction(SIGUSR1, &counts, &before), 0);
+        interruptions = 0;
+        std::atomic<pid_t> thread{0};
+        bool has_one = false;
+        int reason = 0;
+        std::thread waits([&] {
+            thread = gettid();
+            has_one = count.wait();
+            reason = errno;
+        });
+        test::await_sleep(thread);
+        ASSERT_EQ(pthread_kill(waits.native_handle(), SIGUSR1), 0);
+        while (interruptions == 0) {
+            std::this_thread::yield();
+        }
+        if (flags == SA_RESTART) {
+            count.show_one();
+        }
+        waits.join();
+        EXPECT_EQ(has_one, flags == SA_RESTART);
+        EXPECT_TRUE(has_one || reason == EINTR) << reason;
+        ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+    }
 }
 
 // Who takes back holds a lock that whoever shows the next event needs.
