@@ -73,7 +73,7 @@ cpu_set_t cpus_of_thread(const BackgroundConfig& config) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     const auto pool = BackgroundPool::create(config).value();
-    BackgroundJob* const job = pool->take();
+    rpc::BackgroundJob* const job = pool->take();
     job->function = &note_cpus;
     job->context = &cpus;
     pool->submit(*job);
