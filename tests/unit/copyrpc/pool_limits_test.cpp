@@ -11,6 +11,11 @@ std::uint32_t longest_of(const Host& host, const EndpointConfig& config) {
     return host.pool.longest_message(4, std::uint64_t{config.sessions_max} * 2 * config.ring_bytes);
 }
 
+// Returns memory for a pool of so many messages, wherever it begins: how much of 16 MiB a pool can use depends on that.
+std::vector<std::uint8_t> memory_for(std::size_t messages, std::uint32_t bytes) {
+    return std::vector<std::uint8_t>((messages + 1) * rpc::MsgPool::bytes_for(bytes));
+}
+
 class CopyrpcPoolLimits : public TwoHosts {
 protected:
     explicit CopyrpcPoolLimits(std::size_t our_pool_bytes = Host::kPoolBytes)
@@ -30,9 +35,11 @@ TEST_F(CopyrpcPoolLimits, ACallThatNoMemoryEverHoldsIsRefusedAtOnce) {
 
 TEST_F(CopyrpcPoolLimits, ARoomThatNoMemoryEverHoldsIsRefusedAtOnce) {
     const SessionId session = connect();
-    std::vector<std::uint8_t> memory(16U << 20U);
+    const std::uint32_t too_long = longest_of(client, {}) + 1;
+    std::vector<std::uint8_t> memory = memory_for(1, too_long);
     rpc::MsgPool elsewhere{memory};
-    rpc::MsgBuffer room = elsewhere.allocate(longest_of(client, {}) + 1);
+    rpc::MsgBuffer room = elsewhere.allocate(too_long);
+    ASSERT_TRUE(room.valid());
     Call call;
     call.type = kEcho;
     call.response = &room;
@@ -45,11 +52,11 @@ TEST_F(CopyrpcPoolLimits, TheLongestCallsOfBothEndsEndWhereThePoolsHoldNoMore) {
     const SessionId session = connect();
     const std::uint32_t longest = std::min(longest_of(client, {}), longest_of(server, {}));
     ASSERT_GE(longest, 512U << 10U);
-    std::vector<std::uint8_t> memory(16U << 20U);
-    rpc::MsgPool elsewhere{memory};
     std::vector<std::uint8_t> request(longest, 0x5a);
     std::size_t ended = 0;
     std::vector<rpc::MsgBuffer> rooms(8);
+    std::vector<std::uint8_t> memory = memory_for(rooms.size(), longest);
+    rpc::MsgPool elsewhere{memory};
     for (std::size_t i = 0; i < rooms.size(); ++i) {
         rooms[i] = elsewhere.allocate(longest);
         ASSERT_TRUE(rooms[i].valid());
