@@ -388,7 +388,7 @@ def bad_input(ports):
                        (['--server', '--peer', '10.0.0.1'], 'choose one'), (['--peer', 'nowhere'], 'nowhere'),
                        (['--peer', 'fd00::1'], 'famil'), (['--server', '--path-mtu', '1000'], '1000'),
                        (['--peer', '10.0.0.1', '--op', 'erase'], 'erase'),
-                       (['--peer', '10.0.0.1', '--size', '2000000000'], '2000000000'),
+                       (['--peer', '10.0.0.1', '--size', '3000000000'], '3000000000'),
                        (['--peer', '10.0.0.1', '--test', 'lat', '--size', '0'], '--size 1'),
                        (['--peer', '10.0.0.1', '--size', '1000000000', '--check'], 'memory'),
                        (['--peer', '10.0.0.1', '--transport', 'uc', '--op', 'read'], 'read'),
