@@ -136,6 +136,7 @@ bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now
     return slot.response.capacity >= bytes || make_room(slot, bytes);
 }
 
+// mutants: erpc-server-messages-make-room
 [[gnu::noinline]] bool ServerMessages::make_room(ServerSlot& slot, std::uint32_t bytes) noexcept {
     forget_answer(slot);
     slot.response = pool_.allocate(bytes);

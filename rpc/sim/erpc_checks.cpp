@@ -68,8 +68,8 @@ void ErpcScenario::check_result(ErpcNode& node, const CallRecord& call, const er
             check(call.executions == 1, "an answered call was executed once", &node);
             check(result.response.size() == call.tag.response_bytes, "the response is the request's, by its size",
                   &node);
-            check(holds(result.response, 0, call.tag, Part::Response), "the response is the request's, by its content",
-                  &node);
+            check(is_response(result.response, written_of(call.tag), call.tag),
+                  "the response is the request's, by its content", &node);
             check(!call.response.valid() || result.response.data() == call.response.data,
                   "a response lies in the caller's buffer if there is one", &node);
             break;

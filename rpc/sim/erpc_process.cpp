@@ -85,12 +85,15 @@ void ErpcScenario::set_handlers(ErpcNode& node) {
         &node);
     const Status set = node.endpoint->set_background_handler(
         Babbler::kBackgroundType,
-        [](void*, erpc::BackgroundRequest& request) {
+        [](void* context, erpc::BackgroundRequest& request) {
+            auto& self = *static_cast<ErpcNode*>(context);
             const std::size_t bytes = std::min<std::size_t>(request.payload().size(), kBriefMost);
-            std::copy_n(request.payload().end() - static_cast<std::ptrdiff_t>(bytes), bytes,
-                        request.reserve(static_cast<std::uint32_t>(bytes)).begin());
+            const std::span<std::uint8_t> room = request.reserve(static_cast<std::uint32_t>(bytes));
+            self.scenario->check(is_clean(room) && !has_content(request.payload()),
+                                 "a stranger sees no bytes of others", &self);
+            std::copy_n(request.payload().end() - static_cast<std::ptrdiff_t>(bytes), bytes, room.begin());
         },
-        nullptr, kBriefMost);
+        &node, kBriefMost);
     CAIRN_ASSERT(set.ok());
 }
 

@@ -187,7 +187,7 @@ void LinkedCalling::complete(LinkedNode& node, const rpc::CallResult& result) {
         node.ending += ends;
         act(node);
         node.ending -= ends;
-        oracle_.check(!answered || holds(result.response, 0, call.tag, Part::Response),
+        oracle_.check(!answered || oracle_.is_answer(call, result.response),
                       "an answer stays until its callback returns", &node);
     }
     node.pool->release(call.response);

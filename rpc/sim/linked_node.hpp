@@ -43,6 +43,7 @@ struct LinkedCall {
     std::vector<std::uint8_t> request;
     rpc::MsgBuffer response{};      // the call's response buffer; invalid: it has none
     std::uint32_t answer_room = 0;  // of the buffer, else of its endpoint
+    std::uint32_t written = 0;      // bytes of the answer that the handler wrote
     std::uint64_t session = 0;      // serial of the session; 0: its calls are not told apart
     rpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock

@@ -30,6 +30,9 @@ LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t
                        holds(payload, sizeof(CallTag), tag, Part::Request);
     if (!known) {
         check(plan_.has_strangers, "a request arrives as it was sent", &server);
+        for_each_owner(payload, [&](const Owner& owner) {
+            check(is_sent_to_strangers(owner), "a stranger's request holds no bytes of others", &server);
+        });
         ++counters_.ends.strange;
         return nullptr;
     }
@@ -49,15 +52,24 @@ LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t
 }
 
 void LinkedOracle::run_job(LinkedNode& server, rpc::BackgroundRequest& request, Instant began) {
-    const LinkedCall* const call = begin(server, request.payload(), began);
+    LinkedCall* const call = begin(server, request.payload(), began);
     ++counters_.in_background;
     if (call == nullptr) {
         return;  // a stranger's
     }
     check(call->handling == static_cast<Handling>(request.type()), "a request has its type", &server);
     const std::span<std::uint8_t> room = request.reserve(call->tag.response_bytes);
-    check(room.size() == call->tag.response_bytes, "a job has the room of its type", &server);
-    fill_response(room, call->tag);
+    write_answer(server, room, *call);
+}
+
+void LinkedOracle::write_answer(LinkedNode& server, std::span<std::uint8_t> room, LinkedCall& call) {
+    check(write_response(room, call.tag), "a handler gets the room it asks for, all 0", &server);
+    call.written = written_of(call.tag);
+}
+
+bool LinkedOracle::is_answer(const LinkedCall& call, std::span<const std::uint8_t> answer) {
+    return call.echoed ? std::equal(answer.begin(), answer.end(), call.request.begin())
+                       : is_response(answer, call.written, call.tag);
 }
 
 // Clients are workers. A response is for one of them; of a request only its host is known.
@@ -79,10 +91,13 @@ void LinkedOracle::check_frame(std::size_t to, const Frame& frame) {
 
 void LinkedOracle::check_stranger(const LinkedNode& node) {
     for_each_owner(node.stranger->memory(), [&](const Owner& owner) {
-        const bool is_sent_to_it = owner.part == Part::Request && owner.serial < calls_.size() &&
-                                   calls_[owner.serial].odd && calls_[owner.serial].tag.client == owner.client;
-        check(is_sent_to_it, "a stranger has no bytes of others", &node);
+        check(is_sent_to_strangers(owner), "a stranger has no bytes of others", &node);
     });
+}
+
+bool LinkedOracle::is_sent_to_strangers(const Owner& owner) const {
+    return owner.part == Part::Request && owner.serial < calls_.size() && calls_[owner.serial].odd &&
+           calls_[owner.serial].tag.client == owner.client;
 }
 
 // Where something may keep a request back on its way, nobody knows how late it is.
@@ -121,9 +136,7 @@ void LinkedOracle::check_answer(LinkedNode& client, const LinkedCall& call, std:
     check(answer.size() == call.tag.response_bytes, "the answer is the request's, by its size", &client);
     check(!call.response.valid() || answer.data() == call.response.data,
           "an answer lies in the caller's buffer if there is one", &client);
-    const bool right = call.echoed ? std::equal(answer.begin(), answer.end(), call.request.begin())
-                                   : holds(answer, 0, call.tag, Part::Response);
-    check(right, "the answer is the request's, by its content", &client);
+    check(is_answer(call, answer), "the answer is the request's, by its content", &client);
 }
 
 void LinkedOracle::check_result(LinkedNode& client, const LinkedCall& call, const rpc::CallResult& result) {

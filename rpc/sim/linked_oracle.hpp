@@ -8,6 +8,7 @@
 #include "rpc/common/background.hpp"
 #include "rpc/sim/linked_node.hpp"
 #include "rpc/sim/linked_system.hpp"
+#include "rpc/sim/messages.hpp"
 
 namespace cairn::sim {
 
@@ -65,6 +66,10 @@ public:
     [[nodiscard]] LinkedCall* begin(LinkedNode& server, std::span<const std::uint8_t> payload, Instant began);
     // A thread runs a request, which it began then: checks it and fills in the answer.
     void run_job(LinkedNode& server, rpc::BackgroundRequest& request, Instant began);
+    // Checks the room that a handler got for the answer, and writes the answer there, or a part of it.
+    void write_answer(LinkedNode& server, std::span<std::uint8_t> room, LinkedCall& call);
+    // True if `answer` is what the handler gave.
+    [[nodiscard]] static bool is_answer(const LinkedCall& call, std::span<const std::uint8_t> answer);
     // Checks that a frame from a host to another one holds nothing of a third one's messages.
     void check_frame(std::size_t to, const Frame& frame);
     // Checks that the stranger of a node has got nothing of others but the requests that they sent to strangers.
@@ -80,6 +85,8 @@ public:
     }
 
 private:
+    // True if the bytes are of a request to a stranger.
+    [[nodiscard]] bool is_sent_to_strangers(const Owner& owner) const;
     void check_in_time(const LinkedNode& server, const LinkedCall& call, Instant began);
     void check_answer(LinkedNode& client, const LinkedCall& call, std::span<const std::uint8_t> answer);
     [[nodiscard]] bool may_expire_early(const LinkedCall& call) const;

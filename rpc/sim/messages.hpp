@@ -23,6 +23,12 @@ struct CallTag {
 };
 
 constexpr std::uint32_t kInnerCall = 0xffffffffU;
+
+// Returns how much of the response a handler writes. Some leave the end of their room as it is.
+[[nodiscard]] constexpr std::uint32_t written_of(const CallTag& tag) noexcept {
+    return tag.serial != kInnerCall && tag.serial % 16 == 7 ? tag.response_bytes / 3 : tag.response_bytes;
+}
+
 constexpr std::uint32_t kBriefMost = 100;    // bytes of a short message
 constexpr std::uint8_t kOverwritten = 0xdd;  // each byte of a buffer that is its owner's again
 
@@ -127,6 +133,32 @@ void for_each_owner(std::span<const std::uint8_t> bytes, F&& f) {
             at += sizeof(number) - 1;
         }
     }
+}
+
+// True if all bytes are 0, as those of room that nobody has written to.
+[[nodiscard]] inline bool is_clean(std::span<const std::uint8_t> bytes) noexcept {
+    return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t each) { return each == 0; });
+}
+
+// Writes the response, or a part of it, into the room that a handler got for it. Returns false if the room is not what
+// it asked for, or holds something.
+[[nodiscard]] inline bool write_response(std::span<std::uint8_t> room, const CallTag& tag) noexcept {
+    const bool right = room.size() == tag.response_bytes && is_clean(room);
+    fill_response(room.first(std::min<std::size_t>(written_of(tag), room.size())), tag);
+    return right;
+}
+
+// True if the response begins with `written` bytes that its handler wrote, and nothing was written behind them.
+[[nodiscard]] inline bool is_response(std::span<const std::uint8_t> response, std::size_t written,
+                                      const CallTag& tag) noexcept {
+    written = std::min(written, response.size());
+    return holds(response.first(written), 0, tag, Part::Response) && is_clean(response.subspan(written));
+}
+
+[[nodiscard]] inline bool has_content(std::span<const std::uint8_t> bytes) noexcept {
+    bool any = false;
+    for_each_owner(bytes, [&any](const Owner&) { any = true; });
+    return any;
 }
 
 }  // namespace cairn::sim

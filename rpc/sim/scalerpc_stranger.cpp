@@ -73,17 +73,31 @@ scalerpc::Request ScalerpcStranger::any_request(std::uint32_t sequence) {
             std::span(payload_).first(random().below(most + 1))};
 }
 
-// The next request of the slice; at times one for elsewhere.
+// The request in the block says that it is longer than it is: what lay in front of it would be a part of it.
+void ScalerpcStranger::name_more(std::span<std::uint8_t> block) {
+    scalerpc::RawTrailer raw;
+    std::uint8_t* const at = block.data() + block.size() - sizeof(raw);
+    std::memcpy(&raw, at, sizeof(raw));
+    raw.bytes.set(static_cast<std::uint32_t>(random().between(raw.bytes.get(), shape_.message_max())));
+    std::memcpy(at, &raw, sizeof(raw));
+}
+
+// The next request of the slice; at times one for elsewhere, or the end of one alone.
 void ScalerpcStranger::write_request(Contact& contact) {
     Part& part = parts_[contact.number];
     std::vector<std::uint8_t> block(shape_.bytes);
-    (void)scalerpc::put_request(any_request(part.next), part.grant.epoch, block);
-    spoil(contact, block);
-    std::uint64_t address = part.grant.grant.address + shape_.end_of(part.next) - shape_.bytes;
+    std::uint32_t written = scalerpc::put_request(any_request(part.next), part.grant.epoch, block);
+    if (part.next % 3 == 0) {
+        name_more(block);
+    } else {
+        written = shape_.bytes;
+        spoil(contact, block);
+    }
+    std::uint64_t address = part.grant.grant.address + shape_.end_of(part.next) - written;
     if (contact.manner == Manner::Babbles && random().chance(kMillion / 8)) {
         address += (random().between(1, 40) - 20) * 64;
     }
-    write(contact, block, address, part.grant.grant.rkey);
+    write(contact, std::span(block).last(written), address, part.grant.grant.rkey);
     ++part.next;
 }
 
@@ -105,7 +119,9 @@ void ScalerpcStranger::write_entry(Contact& contact) {
     for (std::uint32_t i = 0; i < entry.count; ++i) {
         const auto block = staged.subspan(shape_.end_of(part.next + i) - shape_.bytes, shape_.bytes);
         (void)scalerpc::put_request(any_request(part.next + i), scalerpc::kStaged, block);
-        if (random().chance(kMillion / 8)) {
+        if ((part.next + i) % 8 == 5) {
+            name_more(block);
+        } else if (random().chance(kMillion / 8)) {
             spoil(contact, block);
         }
     }

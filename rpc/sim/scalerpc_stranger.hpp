@@ -45,6 +45,7 @@ private:
     void on_news(Part& part, const scalerpc::News& news) const;
     void write_request(Contact& contact);
     void write_entry(Contact& contact);
+    void name_more(std::span<std::uint8_t> block);
     [[nodiscard]] scalerpc::News any_news();
     [[nodiscard]] scalerpc::Request any_request(std::uint32_t sequence);
     void write(Contact& contact, std::span<const std::uint8_t> bytes, std::uint64_t address, Rkey rkey);

@@ -188,5 +188,24 @@ TEST(MessageContents, TellWhoseTheyAreWhereverTheyLie) {
     }
 }
 
+TEST(MessageContents, AnAnswerHasNothingBehindWhatItsHandlerWrote) {
+    for (const std::uint32_t serial : {6U, 7U}) {  // the second handler writes a third of the answer
+        const CallTag tag{1, serial, 90};
+        const std::uint32_t written = serial == 7 ? 30 : 90;
+        EXPECT_EQ(written_of(tag), written);
+        std::vector<std::uint8_t> room(90);
+        EXPECT_FALSE(has_content(room));
+        EXPECT_TRUE(write_response(room, tag));
+        EXPECT_TRUE(has_content(room));
+        EXPECT_TRUE(is_response(room, written, tag));
+        EXPECT_EQ(is_clean(std::span(room).subspan(30)), serial == 7);
+        EXPECT_FALSE(write_response(room, tag)) << "it holds something";
+        room.back() ^= 1;
+        EXPECT_FALSE(is_response(room, written, tag)) << "its last byte is another";
+        std::vector<std::uint8_t> longer(91);
+        EXPECT_FALSE(write_response(longer, tag)) << "so much was not asked for";
+    }
+}
+
 }  // namespace
 }  // namespace cairn::sim
