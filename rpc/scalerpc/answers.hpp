@@ -46,6 +46,9 @@ public:
 
     // Puts the answer to the request with this sequence number.
     void put(Session& session, const Answer& wanted) noexcept;
+    // Tells a client that is in its slice where to write, by the control word: if no answer has told it, and nothing
+    // was READ of it or its entry tells of more than that.
+    void tell_of_slice(Session& session, const Entry& entry) noexcept;
     // Tells news by the last answer of the turn, or by the control word.
     void tell(Session& session, const News& news) noexcept;
     // Sends the answers and the control word of a session. Answers that do not fit wait for another turn. A client's

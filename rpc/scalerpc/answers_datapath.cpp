@@ -67,6 +67,16 @@ void Answers::put(Session& session, const Answer& wanted) noexcept {
     guest.outbox.add(entry);
 }
 
+// Its first answer may wait for what it asks now.
+void Answers::tell_of_slice(Session& session, const Entry& entry) noexcept {
+    Guest& guest = *session.guest;
+    if (guest.state == GuestState::Serving && !guest.told &&
+        (guest.fetched.count == 0 || entry.first + entry.count != guest.grant.accepted)) {
+        guest.told = true;
+        tell(session, guest.grant);
+    }
+}
+
 // mutants: scalerpc-answers-tell
 void Answers::tell(Session& session, const News& news) noexcept {
     Guest& guest = *session.guest;

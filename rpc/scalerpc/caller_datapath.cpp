@@ -82,7 +82,7 @@ bool Caller::on_news(const News& news) noexcept {
 }
 
 // The first answer of a slice tells where requests are to be written (I4). A server without warmup tells by the control
-// word.
+// word, and so does one that is asked more before it has answered.
 // mutants: scalerpc-caller-on-grant
 bool Caller::on_grant(const News& news) noexcept {
     if (is_old(news.epoch)) {

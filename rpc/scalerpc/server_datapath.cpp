@@ -172,7 +172,7 @@ bool Server::decline(const RequestHandle& request) noexcept {
     if (found.kept == nullptr) {
         return false;
     }
-    declined_ = true;
+    declined_ = declined_ || found.kept->state != Guest::Taken::Later;  // else its handler has run
     ++statistics_.requests_declined;
     end(found, Outcome::Declined, {});
     return true;

@@ -33,12 +33,13 @@ void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::B
 }  // namespace
 
 // A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry. One whose
-// slice goes on asks until the first answer tells it of that. A slow client's requests are read as soon as it asks.
+// slice goes on asks until it is told of that. A slow client's requests are read as soon as it asks.
 // mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     bool any = guest.state == GuestState::Serving && take_requests(session, now, broken);
     guest.note_asked(entries_[session], config_.shape, now);
+    server_.answers().tell_of_slice(session, entries_[session]);
     if (guest.state == GuestState::Leaving) {
         look_whether_left(session, now);
     }
@@ -225,6 +226,7 @@ void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
 }
 
 // The client's slice begins: it gets the key of its blocks, and what was read is taken.
+// mutants: scalerpc-slices-start
 void Slices::start(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     verbs::WindowBind blocks;
@@ -251,10 +253,9 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from there on
     guest.grant.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
     take_fetched(session, now, broken);
+    server_.answers().tell_of_slice(session, entries_[session]);
     if (guest.fetched.count == 0) {
         slice_.last_request = now;
-        guest.told = true;
-        server_.answers().tell(session, guest.grant);
     } else {
         slice_.on_request(now);
     }

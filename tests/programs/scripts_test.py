@@ -46,6 +46,16 @@ with open(f'{build}/meson-logs/testlog{setup}.json', 'w') as file:
     file.write('{"result": "OK"}')
 '''
 
+# One that was stopped once it had written so much of its log.
+STOPPED = '''#!/usr/bin/env python3
+import os, sys
+if sys.argv[1] == 'test':
+    if os.environ['FAKE_LOG']:
+        with open('build/meson-logs/testlog.json', 'w') as file:
+            file.write(os.environ['FAKE_LOG'])
+    sys.exit(int(os.environ['FAKE_STATUS']))
+'''
+
 
 class Scripts(unittest.TestCase):
     def setUp(self):
@@ -182,7 +192,8 @@ class Test(Scripts):
     def test_options_are_judged(self):
         self.build_nothing()
         for arguments in (('--soak',), ('--soak', 'long'), ('--soak', '0'), ('--fuzz', '-1'), ('--fast',),
-                          ('--soak', '3', '--fast')):
+                          ('--soak', '3', '--fast'), ('--traces', '--interop'), ('--full', '--sanitize=thread'),
+                          ('--soak', '3', '--interop'), ('--sanitize=address', '--traces')):
             status, out, err = self.run_script('test', *arguments)
             self.assertEqual((status, out), (2, []))
             self.assertIn(arguments[-1], err)
@@ -220,15 +231,39 @@ class Test(Scripts):
             self.assertEqual(environment['SIM_SEED'], '77')
 
     def test_a_soak_has_its_time_and_everything_has_more_seeds(self):
+        everything = '--setup full --timeout-multiplier 10'
         for arguments, asked, told in (
                 (('--soak', '3'), '--setup full --suite soak', {'CAIRN_SOAK_MINUTES': '3'}),
-                (('--full',), '--setup full --timeout-multiplier 10', {'CAIRN_SOAK_MINUTES': '5', 'SIM_RUNS': '3000'}),
+                (('--full',), everything, {'CAIRN_SOAK_MINUTES': '5', 'SIM_RUNS': '3000'}),
+                (('--full', '--soak', '3'), everything, {'CAIRN_SOAK_MINUTES': '3', 'SIM_RUNS': '3000'}),
+                (('--soak', '3', '--full'), everything, {'CAIRN_SOAK_MINUTES': '3', 'SIM_RUNS': '3000'}),
                 ((), '', {'SIM_RUNS': None, 'CAIRN_SOAK_MINUTES': None, 'SIM_SEED': None})):
             words, environment, _ = self.run_tests(*arguments)
             at_a_time = f'--num-processes {len(os.sched_getaffinity(0)) + 1}'
             self.assertEqual(' '.join(words),
                              f'test -C build --print-errorlogs --no-rebuild {at_a_time} {asked}'.strip())
             self.assertEqual({name: environment.get(name) for name in told}, told)
+
+    def test_sanitized_soaks_are_soaks(self):
+        for arguments in (('--soak', '3', '--sanitize=address'), ('--sanitize=address', '--soak', '3')):
+            words, environment, _ = self.run_tests(*arguments)
+            self.assertEqual(words[words.index('--setup'):],
+                             ['--setup', 'full', '--suite', 'soak', '--timeout-multiplier', '4'])
+            self.assertEqual(environment['CAIRN_SOAK_MINUTES'], '3')
+
+    def test_a_run_has_as_many_histories_as_it_is_told(self):
+        for arguments in (), ('--full',):
+            _, environment, _ = self.run_tests(*arguments, SIM_RUNS='7')
+            self.assertEqual(environment['SIM_RUNS'], '7')
+
+    def test_a_run_that_ends_early_says_so(self):
+        for log, ended, count in ('', 3, 0), ('', 0, 0), ('{"result": "OK"}\n{"resu', 0, 1):
+            self.run_tests()  # leaves a log
+            self.tool('meson', STOPPED)
+            status, out, err = self.run_script('test', root=self.folder, CAIRN_NO_DEPS='1', FAKE_LOG=log,
+                                               FAKE_STATUS=str(ended))
+            self.assertEqual((status, out[-1]), (ended or 1, f'{count} passed, 0 failed, 0 skipped'), err)
+            self.assertIn('Meson was stopped' if log else 'no test ran', err.splitlines()[-1])
 
 
 unittest.main(argv=sys.argv[:1])

@@ -2,6 +2,7 @@
 #include "tests/support/rpc_clean_room.hpp"
 #include "tests/support/rpc_endings.hpp"
 #include "tests/support/rpc_kept_requests.hpp"
+#include "tests/support/rpc_other_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -61,10 +62,12 @@ private:
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcPromises, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcKeptRequests, CopyrpcPair<copyrpc::Flow::Credit>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcOtherRequests, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcCleanRoom, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcEndings, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcPromises, CopyrpcPair<copyrpc::Flow::Read>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcKeptRequests, CopyrpcPair<copyrpc::Flow::Read>);
+INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcOtherRequests, CopyrpcPair<copyrpc::Flow::Read>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcCleanRoom, CopyrpcPair<copyrpc::Flow::Read>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcEndings, CopyrpcPair<copyrpc::Flow::Read>);
 
@@ -98,28 +101,6 @@ TEST_F(CopyrpcEnd, NoSessionBeginsWhileTheEndpointEnds) {
     run(milliseconds(1));
     client.endpoint.reset();
     EXPECT_FALSE(begun);
-}
-
-// Its own request is executed, and counted.
-TEST_F(CopyrpcEnd, AHandlerMayDeclineAnotherRequest) {
-    constexpr std::uint8_t kDeclines = 9;
-    const SessionId session = connect();
-    server.endpoint->set_handler(
-        kDeclines,
-        [](void* context, const Request& request) {
-            EXPECT_TRUE(static_cast<std::vector<rpc::KeptRequest>*>(context)->front().decline());
-            EXPECT_TRUE(request.endpoint.answer(request.handle, request.payload, request.now));
-        },
-        &kept);
-    ASSERT_EQ(post(session, 1, 32, kKeep).verdict, PostVerdict::Posted);
-    run(milliseconds(1));
-    ASSERT_EQ(kept.size(), 1U);
-    ASSERT_EQ(post(session, 2, 32, kDeclines).verdict, PostVerdict::Posted);
-    run(milliseconds(1));
-    EXPECT_EQ(results.at(1), CallStatus::NotExecuted);
-    EXPECT_EQ(results.at(2), CallStatus::Ok);
-    EXPECT_EQ(server.endpoint->statistics().requests_handled, 2U);
-    EXPECT_EQ(server.endpoint->statistics().requests_declined, 1U);
 }
 
 }  // namespace

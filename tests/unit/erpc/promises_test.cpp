@@ -2,6 +2,7 @@
 #include "tests/support/rpc_clean_room.hpp"
 #include "tests/support/rpc_endings.hpp"
 #include "tests/support/rpc_kept_requests.hpp"
+#include "tests/support/rpc_other_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
 #include "tests/unit/erpc/host.hpp"
@@ -49,6 +50,7 @@ private:
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcPromises, ErpcPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcKeptRequests, ErpcPair);
+INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcOtherRequests, ErpcPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcCleanRoom, ErpcPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcEndings, ErpcPair);
 

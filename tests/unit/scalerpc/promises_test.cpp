@@ -2,6 +2,7 @@
 #include "tests/support/rpc_clean_room.hpp"
 #include "tests/support/rpc_endings.hpp"
 #include "tests/support/rpc_kept_requests.hpp"
+#include "tests/support/rpc_other_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
 #include "tests/unit/scalerpc/host.hpp"
@@ -62,10 +63,12 @@ private:
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcPromises, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcKeptRequests, ScalerpcPair<true>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcOtherRequests, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcCleanRoom, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcEndings, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcPromises, ScalerpcPair<false>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcKeptRequests, ScalerpcPair<false>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcOtherRequests, ScalerpcPair<false>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcCleanRoom, ScalerpcPair<false>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcEndings, ScalerpcPair<false>);
 

@@ -87,6 +87,32 @@ TEST_F(SlicesOfServer, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
     check();
 }
 
+// Before its first request was READ, or later; whether others wait for their slices or not.
+TEST_F(SlicesOfServer, AClientThatAsksMoreBeforeItHasAnAnswerIsToldOfItsSlice) {
+    for (const std::uint32_t clients : {12U, 40U}) {
+        SCOPED_TRACE(clients);
+        sessions.clear();
+        results.clear();
+        begin(small(64), clients);
+        EXPECT_EQ(server->endpoint->slices().groups().size() == 1, clients == 12);
+        for (std::size_t i = 0; i < 12; ++i) {
+            post(i, 32, kKeep);
+            run(microseconds(5) * static_cast<std::int64_t>(i));
+            post(i);
+            run(milliseconds(2));
+            EXPECT_EQ(kept.size(), i + 1);
+            EXPECT_EQ(count(CallStatus::Ok), i + 1);
+        }
+        for (const RequestHandle& handle : kept) {
+            EXPECT_TRUE(server->endpoint->refuse(handle, now));
+        }
+        run(milliseconds(2));
+        EXPECT_EQ(count(CallStatus::AnswerLost), 12U);
+        check();
+        kept.clear();
+    }
+}
+
 TEST_F(SlicesOfServer, ClientsComeAndGo) {
     begin(small(64), 40);
     again = true;
