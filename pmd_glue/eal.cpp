@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_pdump.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-cpu_set_t cpus_at_start{};
+std::vector<std::uint32_t> cpus_at_start;
 
 // The file of a dead memif server keeps the next one from listening. Our own file is removed when this process ends.
 Status check_memif_sockets(std::span<char* const> arguments) {
@@ -76,7 +77,7 @@ Result<Eal> Eal::start(int argc, char** argv) {
     if (!sockets.ok()) {
         return sockets.error();
     }
-    sched_getaffinity(0, sizeof(cpus_at_start), &cpus_at_start);
+    cpus_at_start = allowed_cpus();
     Overheard overheard;
     const int consumed = rte_eal_init(static_cast<int>(arguments.size()) - 1, arguments.data());
     const std::string said = overheard.finish();
@@ -96,7 +97,20 @@ Eal::~Eal() {
     }
 }
 
-cpu_set_t cpus_before_eal() noexcept {
+std::vector<std::uint32_t> allowed_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof(set), &set);
+    std::vector<std::uint32_t> cpus;
+    for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+const std::vector<std::uint32_t>& cpus_before_eal() noexcept {
     return cpus_at_start;
 }
 

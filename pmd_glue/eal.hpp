@@ -1,7 +1,8 @@
 // DPDK's environment. It is started once per process and ends with this object.
 #pragma once
 
-#include <sched.h>
+#include <cstdint>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
@@ -25,8 +26,10 @@ private:
     int consumed_;
 };
 
-// The CPUs that the process might use before Eal::start() pinned its main thread to one.
-[[nodiscard]] cpu_set_t cpus_before_eal() noexcept;
+// Returns the CPUs that the calling thread may run on, in order.
+[[nodiscard]] std::vector<std::uint32_t> allowed_cpus();
+// Returns those of the thread that called Eal::start(), which then pinned it to one of them.
+[[nodiscard]] const std::vector<std::uint32_t>& cpus_before_eal() noexcept;
 
 // The pages under EAL's own memory.
 [[nodiscard]] mem::PageKind eal_pages() noexcept;

@@ -84,26 +84,14 @@ bool stop_requested() noexcept {
 }
 
 std::vector<std::uint32_t> cpus_beside_lcores() {
-    const cpu_set_t all = cpus_before_eal();
-    cpu_set_t lcores;
-    CPU_ZERO(&lcores);
+    std::vector<std::uint32_t> others = cpus_before_eal();
     for (unsigned lcore = 0; lcore < RTE_MAX_LCORE; ++lcore) {
         if (rte_lcore_is_enabled(lcore) != 0) {
             const cpu_set_t own = rte_lcore_cpuset(lcore);
-            CPU_OR(&lcores, &lcores, &own);
+            std::erase_if(others, [&own](std::uint32_t cpu) { return CPU_ISSET(cpu, &own); });
         }
     }
-    cpu_set_t others;
-    CPU_AND(&others, &all, &lcores);
-    CPU_XOR(&others, &all, &others);
-    const cpu_set_t& chosen = CPU_COUNT(&others) != 0 ? others : all;
-    std::vector<std::uint32_t> cpus;
-    for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &chosen)) {
-            cpus.push_back(cpu);
-        }
-    }
-    return cpus;
+    return others.empty() ? cpus_before_eal() : others;
 }
 
 std::uint16_t worker_count() noexcept {

@@ -1,7 +1,6 @@
 #include "apps/common/app.hpp"
 
-#include <fmt/format.h>
-#include <sched.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
@@ -15,20 +14,6 @@
 namespace cairn::app {
 
 namespace {
-
-// Returns the CPUs that this process may run on: "0,1,3".
-std::string allowed_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof(set), &set);
-    std::string text;
-    for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            text += fmt::format("{}{}", text.empty() ? "" : ",", cpu);
-        }
-    }
-    return text;
-}
 
 bool asks_for_text(std::span<char* const> own) {
     return std::any_of(own.begin(), own.end(), [](std::string_view argument) {
@@ -50,8 +35,9 @@ Result<int> run_in_eal(int argc, char** argv, const Program& program, unsigned l
     }
     const auto given = arguments.first(before);
     const bool device = split ? !pmd::asks_for_port(arguments, "uring") : pmd::asks_for_port(arguments, "eth");
+    const std::string cpus = fmt::format("{}", fmt::join(pmd::allowed_cpus(), ","));
     std::vector<std::string> texts = device ? std::vector<std::string>(given.begin(), given.end())
-                                            : pmd::arguments_without_device(given, allowed_cpus(), lcores);
+                                            : pmd::arguments_without_device(given, cpus, lcores);
     std::vector<char*> for_eal;
     std::transform(texts.begin(), texts.end(), std::back_inserter(for_eal),
                    [](std::string& text) { return text.data(); });
