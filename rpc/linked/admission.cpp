@@ -88,8 +88,11 @@ bool Links::may_hold_another(const net::IpAddress& host, std::size_t asked) cons
 // taken, or if some of it should have been answered by now.
 // mutants: linked-links-may-ask
 bool Links::may_ask(const net::IpAddress& host, bool has_room, Instant now) {
-    if (!has_room || !may_hold_another(host) || may_hold_another(host, asked_.held_by(host))) {
-        return may_hold_another(host);
+    if (!may_hold_another(host)) {
+        return false;
+    }
+    if (!has_room || may_hold_another(host, asked_.held_by(host))) {
+        return true;
     }
     bool any_late = false;
     owner_.for_each([&](const LinkedSession& session) {

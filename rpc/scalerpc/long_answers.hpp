@@ -109,7 +109,7 @@ private:
         std::uint32_t next = rpc::kNone;  // of its session's, likewise `previous`
         std::uint32_t previous = rpc::kNone;
     };
-    // What a session has.
+    // The loans of one session.
     struct Share {
         rpc::IndexList lent{};
         std::uint32_t count = 0;

@@ -39,8 +39,8 @@ public:
     // or to leave. Where each client has a berth of its own none is.
     void note_late_hosts(Instant now, Duration longest) noexcept;
     void forget_late_hosts() noexcept { late_hosts_.clear(); }
-    // Takes the berth back, if the session has one. Requests that its client left there are zero afterwards: the client
-    // comes next neither answers for them nor reads them.
+    // Takes the berth back, if the session has one. Requests that its client left there are zero afterwards: the next
+    // client of the berth neither answers for them nor reads them.
     void give_back(Session& session);
     // Makes a session's berth zero, if it has one. A client that ends may have left a part of a request anywhere.
     void wipe(const Guest& guest) noexcept;
