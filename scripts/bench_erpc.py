@@ -204,7 +204,7 @@ GOALS = {
     'erpc.adaptive.busy.uring': '>= 100000',
 }
 
-# For the README.
+# For the tables of PERFORMANCE.md.
 ABOUT = {
     'ruler.cpu.line': 'a cache line there and back',
     'ruler.testpmd.macswap.memif': 'dpdk-testpmd echoes the same frames',

@@ -1,8 +1,12 @@
-"""Line charts as SVG, without any library."""
+"""Charts as SVG, without any library: lines and bars. The ground is transparent, and the colours are legible on light
+and on dark pages."""
+import math
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 300, 56, 130, 30, 44
-COLOURS = ('#1b6ca8', '#c0392b', '#7d8a2e', '#8e44ad', '#d68910', '#2c3e50')
+COLOURS = ('#3182bd', '#d9534f', '#8a9a2f', '#a06cc4', '#d98e04', '#7b8ea3')
+GREY = '#7d8590'  # words and axes
+NAMES, AFTER, ROW = 300, 60, 34  # a chart of bars: the column of names, the room after the longest bar, a bar
 
 
 def ticks(most):
@@ -22,6 +26,12 @@ def text(x, y, words, anchor='middle', turned=False):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turn}>{escape(words)}</text>'
 
 
+def picture(width, height, parts):
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+            f'font-size="11" fill="{GREY}">')
+    return '\n'.join([head, *parts, '</svg>']) + '\n'
+
+
 # mutants: bench-plots-chart
 def chart(title, x_label, y_label, lines):
     """A chart of {name: [(x, y), ...]}; both axes begin at 0."""
@@ -32,16 +42,15 @@ def chart(title, x_label, y_label, lines):
     def at(point):
         return (LEFT + (right - LEFT) * point[0] / x_ticks[-1], bottom - (bottom - TOP) * point[1] / y_ticks[-1])
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-             'font-size="11">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-             text((LEFT + right) / 2, 16, title), text((LEFT + right) / 2, HEIGHT - 8, x_label),
+    parts = [text((LEFT + right) / 2, 16, title), text((LEFT + right) / 2, HEIGHT - 8, x_label),
              text(14, (TOP + bottom) / 2, y_label, turned=True)]
     for value in y_ticks:
         _, y = at((0, value))
-        parts.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>' + text(LEFT - 6, y + 4, f'{value:g}', 'end'))
+        parts.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="{GREY}" stroke-opacity=".3"/>' +
+                     text(LEFT - 6, y + 4, f'{value:g}', 'end'))
     for value in x_ticks:
         x, _ = at((value, 0))
-        parts.append(f'<path d="M{x:.1f} {bottom}v4" stroke="#888"/>' + text(x, bottom + 16, f'{value:g}'))
+        parts.append(f'<path d="M{x:.1f} {bottom}v4" stroke="{GREY}"/>' + text(x, bottom + 16, f'{value:g}'))
     for number, (name, line) in enumerate(lines.items()):
         colour = COLOURS[number % len(COLOURS)]
         path = 'M' + 'L'.join('{:.1f} {:.1f}'.format(*at(point)) for point in sorted(line))
@@ -50,4 +59,39 @@ def chart(title, x_label, y_label, lines):
         y = TOP + 14 * number + 6
         parts.append(f'<path d="M{right + 8} {y}h16" stroke="{colour}" stroke-width="1.8"/>' +
                      text(right + 28, y + 4, name, 'start'))
-    return '\n'.join([*parts, '</svg>']) + '\n'
+    return picture(WIDTH, HEIGHT, parts)
+
+
+def bars(title, rows, steps, begin, place=float, mark='{:g}'.format):
+    """Bars of [(name, remark, value)], each from `begin` to its value. `place` bends the axis, as math.log2 does, and
+    `mark` writes a number."""
+    width, bottom = WIDTH + 160, TOP + ROW * len(rows)
+    low, high = place(steps[0]), place(steps[-1])
+
+    def at(value):
+        return NAMES + (width - AFTER - NAMES) * (place(value) - low) / (high - low)
+
+    parts = [text(width / 2, 16, title)]
+    for step in steps:
+        parts.append(f'<path d="M{at(step):.1f} {TOP}V{bottom}" stroke="{GREY}" '
+                     f'stroke-opacity="{1 if step == begin else .3}"/>' + text(at(step), bottom + 16, mark(step)))
+    for number, (name, remark, value) in enumerate(rows):
+        y, left, right = TOP + ROW * number, at(min(begin, value)), at(max(begin, value))
+        parts += [f'<rect x="{left:.1f}" y="{y + 7}" width="{right - left:.1f}" height="{ROW - 14}" '
+                  f'fill="{COLOURS[0 if value >= begin else 1]}"/>',
+                  text(right + 5, y + ROW / 2 + 4, mark(value), 'start'),
+                  text(NAMES - 14, y + 15, name, 'end'), text(NAMES - 14, y + 28, remark, 'end')]
+    return picture(width, bottom + 26, parts)
+
+
+def ratios(title, rows):
+    """Bars of ratios on a logarithmic axis, from 1 to the right for more and to the left for less."""
+    values = [value for _, _, value in rows]
+    first, last = math.floor(math.log2(min(0.5, *values))), math.ceil(math.log2(max(2, *values)))
+    return bars(title, rows, [2.0 ** each for each in range(first, last + 1)], 1, math.log2,
+                lambda value: f'{value:.2g} x')
+
+
+def shares(title, rows):
+    """Bars of parts of a whole."""
+    return bars(title, rows, [0, 0.25, 0.5, 0.75, 1], 0, mark='{:.0%}'.format)

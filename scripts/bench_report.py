@@ -1,4 +1,5 @@
-"""What scripts/bench says: the table of a run, its JSON, and the sections of documents that are made of such files."""
+"""What scripts/bench says: the table of a run, its JSON, and the sections and charts of documents that are made of
+such files."""
 import datetime
 import json
 import os
@@ -7,13 +8,34 @@ import subprocess
 import textwrap
 
 from bench_limits import LIMITS
+from bench_plots import chart, ratios, shares
 from bench_runs import ROOT, met, results, spread_max
 
 README = os.path.join(ROOT, 'README.md')
 GOALS = os.path.join(ROOT, 'PERFORMANCE.md')
 FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json')
            for suite in ('erpc', 'rc', 'verbs', 'copyrpc', 'scalerpc', 'fs')]
-# Of a suite whose rows are too many for the README, which has its goals alone.
+PICTURES = os.path.join(ROOT, 'tests/data/figures')
+# The README's table and picture: a ratio, the work that Cairn does, and the rival.
+BESIDE = (
+    ('verbs.write_bw.64k.ucx.ratio', '`ib_write_bw` under `cairn-run`, 64 KB', 'UCX over TCP'),
+    ('verbs.ucx.tag.64k.ratio', 'UCX under `cairn-run`, messages of 64 KB', 'UCX over TCP'),
+    ('erpc.small.uring.ratio', 'eRPC calls over UDP sockets', 'an echo by `sendmmsg` and `recvmmsg`'),
+    ('erpc.small.uring.crc.ratio', 'eRPC calls over UDP sockets', 'an echo by UDP GSO that checks a CRC'),
+    ('erpc.small.oneway.ratio', 'eRPC calls over shared memory', '`dpdk-testpmd`, an echo of unread frames'),
+    ('fs.easy.write.ratio', 'file system: 1 MiB writes to a new file', 'tmpfs'),
+    ('fs.md.sync.create.ratio', 'file system: files created one at a time', 'tmpfs'),
+)
+LATENCY = ('erpc.lat.uring.ratio', 'one eRPC call over UDP sockets', 'a bare UDP ping-pong')
+# The rate that is left when packets are lost.
+LOSSES = (
+    ('erpc', 'erpc.large.loss1e-3.ratio', 'eRPC, requests of 8 MB', '0.1 % of the packets lost'),
+    ('erpc', 'erpc.large.loss1e-2.ratio', 'eRPC, requests of 8 MB', '1 % lost'),
+    ('rc', 'rc.write.64k.memif.loss1e-3.selective.ratio', 'WRITEs of 64 KB, selective retransmission', '0.1 % lost'),
+    ('rc', 'rc.write.64k.memif.loss1e-3.ratio', 'WRITEs of 64 KB, go-back-N', '0.1 % lost'),
+)
+SIZES = {'': 32, '.512B': 512, '.4KB': 4000}
+# A suite with many rows has a page of its own, and its goals alone stand in PERFORMANCE.md.
 PAGES = {'scalerpc': 'rpc/scalerpc/EXPERIMENT.md'}
 ONE_RUN = 'There was one run: no spread is known, so that nobody can tell whether the machine was fit.'
 BUSY = 0.5  # a load before the first run that is not its own
@@ -148,13 +170,14 @@ def origin(content):
         text += f' Other work was under way: a load of {machine["load"]:.1f} before the first run.'
     if content['runs'] == 1:
         text += f' {ONE_RUN}'
-    for name, spread in content['unfit'].items():
-        text += f' The machine was not fit: `{name}` spread by {spread * 100:.0f} %.'
+    if content['unfit']:
+        spreads = (f'`{name}` spread by {spread * 100:.0f} %' for name, spread in content['unfit'].items())
+        text += f' The machine was not fit: {", ".join(spreads)}.'
     return '\n'.join(textwrap.wrap(text, 120, break_on_hyphens=False)) + '\n'
 
 
 def section(contents):
-    """What stands in the README between the two marks."""
+    """All figures, as PERFORMANCE.md has them."""
     for content in contents:
         page = PAGES.get(content['suite'])
         yield origin(content)
@@ -185,7 +208,56 @@ def goals_section(contents):
     yield '\n'
 
 
-SECTIONS = {README: section, GOALS: goals_section}
+def medians(contents):
+    """{suite: {name: median}}"""
+    return {content['suite']: {entry['name']: entry['value'] for entry in content['results']} for content in contents}
+
+
+def beside(contents):
+    """[(ratio, work, rival)] of the README as far as it was measured."""
+    values = {name: value for suite in medians(contents).values() for name, value in suite.items()}
+    return [(values[name], *words) for name, *words in (*BESIDE, LATENCY) if name in values]
+
+
+def beside_section(contents):
+    """The README's table."""
+    yield '| Cairn has | of | at |\n|---|---|---|\n'
+    for ratio, work, rival in beside(contents):
+        yield f'| **{ratio:.2g} x** the {"time" if work == LATENCY[1] else "rate"} | {rival} | {work} |\n'
+
+
+def performance_section(contents):
+    yield from goals_section(contents)
+    yield '## All figures\n\n'
+    yield from section(contents)
+
+
+SECTIONS = {README: beside_section, GOALS: performance_section}
+
+
+def swept(values, pattern):
+    """[(x, y)] of the figures whose names match the pattern, which finds x."""
+    return sorted((int(found[1]), value) for name, value in values.items() if (found := re.fullmatch(pattern, name)))
+
+
+def pictures(contents):
+    """{file: picture} of what was measured."""
+    suites = {'erpc': {}, 'rc': {}, 'copyrpc': {}, 'scalerpc': {}, **medians(contents)}
+    rows = [(work.replace('`', ''), 'against ' + rival.replace('`', ''), ratio)
+            for ratio, work, rival in beside(contents) if work != LATENCY[1]]
+    lost = [(name, remark, suites[suite][ratio]) for suite, ratio, name, remark in LOSSES if ratio in suites[suite]]
+    clients = {f'{batch} at a time': swept(suites['copyrpc'], rf'copyrpc\.n(\d+)\.b{batch}') for batch in (1, 4, 8)}
+    sizes = {system: [(size, suites['scalerpc'][name]) for suffix, size in SIZES.items()
+                      if (name := f'{system}.n400.b1{suffix}') in suites['scalerpc']]
+             for system in ('copyrpc', 'scalerpc', 'rawwrite', 'ud')}
+    clients, sizes = ({name: line for name, line in lines.items() if line} for lines in (clients, sizes))
+    made = {'beside': rows and ratios('The rate of Cairn over that of its rivals', rows),
+            'loss': lost and shares('Rate that is left under loss, over shared memory', lost),
+            'clients': clients and chart('copyrpc, calls of 32 bytes', 'clients, each with a connection', 'Mops',
+                                         clients),
+            'sizes': sizes and chart('400 clients, one call each at a time', 'bytes of a request and of its answer',
+                                     'Mops', sizes)}
+    return {name: svg for name, svg in made.items() if svg}
 
 
 def with_section(text, contents, make=section):
@@ -223,4 +295,7 @@ def rewrite(contents_of):
 
 def rewrite_documents(paths):
     contents = read(paths)
+    made = pictures(contents)
     rewrite({document: (contents, make) for document, make in SECTIONS.items()})
+    for name, svg in made.items():
+        replace(os.path.join(PICTURES, f'{name}.svg'), svg)

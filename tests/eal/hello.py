@@ -132,16 +132,18 @@ def systems(session):
 
 
 def readme(_):
-    """The README shows all files of apps/hello as they are, none of which is longer than 40 lines."""
-    shown = read('README.md')
-    names = os.listdir(os.path.join(SOURCES, 'apps/hello'))
+    """The page of apps/hello shows all of its sources as they are, and README.md the server. None is longer than 40
+    lines."""
+    page, front = read('apps', 'hello', 'README.md'), read('README.md')
+    names = [name for name in os.listdir(os.path.join(SOURCES, 'apps/hello')) if name.endswith('.cpp')]
     for name in names:
         text = read('apps', 'hello', name)
-        expect(f'(`apps/hello/{name}`):\n\n```cpp\n{text}```' in shown,
-               f'README.md does not show apps/hello/{name} as it is')
+        expect(f'(`{name}`):\n\n```cpp\n{text}```' in page, f'apps/hello/README.md does not show {name} as it is')
         lines = text.count('\n')
         expect(lines <= 40, f'apps/hello/{name} has {lines} lines')
-    expect(shown.count('```cpp\n') == len(names), 'README.md shows code that is no file of apps/hello')
+    expect(page.count('```cpp\n') == len(names), 'apps/hello/README.md shows code that is no file of apps/hello')
+    expect(f'```cpp\n{read("apps", "hello", "server.cpp")}```' in front, 'README.md does not show the server as it is')
+    expect(front.count('```cpp\n') == 1, 'README.md shows more code than the server')
 
 
 def server_killed(session):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/bench without running anything: order, repetitions, medians, ratios, files, and whether the README's figures
-and the goals of PERFORMANCE.md are those of tests/data/figures.
+"""scripts/bench without running anything: order, repetitions, medians, ratios, files, and whether the tables and charts
+of README.md and PERFORMANCE.md are those of tests/data/figures.
 
     bench_test.py SOURCE_ROOT
 """
@@ -360,7 +360,7 @@ class Report(unittest.TestCase):
                  'machine': {'cpu': 'a CPU', 'cpus': 2, 'kernel': '6.1', 'load': 3.21}}
         return bench_report.document(about, FakeSuite, bench_runs.measure(PAIR, script, 3, seed=1))
 
-    def test_the_readme_has_what_was_measured_and_its_goal(self):
+    def test_a_table_has_the_figures_and_their_goals(self):
         old = f'before\n{bench_report.BEGIN}old\n{bench_report.END}after\n'
         text = bench_report.with_section(old, [self.content()])
         self.assertTrue(text.startswith('before\n') and text.endswith('after\n'))
@@ -424,7 +424,7 @@ class Report(unittest.TestCase):
         swept = {**self.content(), 'sweep_seconds': 0.3}
         self.assertIn('3 runs of 2 s (0.3 s for each number of clients)', ' '.join(bench_report.origin(swept).split()))
 
-    def test_a_suite_with_a_page_has_its_goals_alone_in_the_readme(self):
+    def test_a_suite_with_a_page_has_its_goals_alone_in_the_table(self):
         text = ''.join(bench_report.section([self.content() | {'suite': 'scalerpc'}]))
         self.assertIn('| `ours`', text)
         self.assertNotIn('| `ruler.theirs`', text)
@@ -443,9 +443,38 @@ class Report(unittest.TestCase):
             text = read_text(document)
             self.assertEqual(text, bench_report.with_section(text, contents, make), 'run scripts/bench --readme')
 
-    def test_the_readme_and_the_goals_agree(self):
-        figures = {row[0]: row for row in rows_of(bench_report.README)}
-        goals = list(rows_of(bench_report.GOALS))
+    def test_the_charts_are_those_of_the_figures(self):
+        pictures = bench_report.pictures(bench_report.read(bench_report.FIGURES))
+        self.assertEqual({name for name in os.listdir(bench_report.PICTURES) if name.endswith('.svg')},
+                         {f'{name}.svg' for name in pictures})
+        page = read_text(bench_report.GOALS)
+        for name, picture in pictures.items():
+            self.assertEqual(read_text(os.path.join(bench_report.PICTURES, f'{name}.svg')), picture,
+                             'run scripts/bench --readme')
+            self.assertIn(f'(tests/data/figures/{name}.svg)', page)
+        self.assertIn('(tests/data/figures/beside.svg)', read_text(bench_report.README))
+
+    def test_charts_of_few_figures_have_these_alone(self):
+        self.assertEqual(bench_report.pictures([]), {})
+        few = [{'suite': 'erpc', 'results': [{'name': 'erpc.small.uring.ratio', 'value': 11.8}]},
+               {'suite': 'copyrpc', 'results': [{'name': 'copyrpc.n40.b4', 'value': 8.0}]}]
+        pictures = bench_report.pictures(few)
+        self.assertEqual(set(pictures), {'beside', 'clients'})
+        self.assertIn('12 x', pictures['beside'])
+        self.assertIn('4 at a time', pictures['clients'])
+        self.assertNotIn('8 at a time', pictures['clients'])
+
+    def test_the_readme_has_ratios_and_their_rivals(self):
+        contents = [{'suite': 'erpc', 'results': [{'name': 'erpc.small.uring.ratio', 'value': 11.8},
+                                                  {'name': 'erpc.lat.uring.ratio', 'value': 1.19}]}]
+        text = ''.join(bench_report.beside_section(contents))
+        self.assertIn('| **12 x** the rate | an echo by `sendmmsg` and `recvmmsg` |', text)
+        self.assertIn('| **1.2 x** the time | a bare UDP ping-pong |', text)
+
+    def test_the_figures_and_the_goals_agree(self):
+        rows = list(rows_of(bench_report.GOALS))
+        figures = {row[0]: row for row in rows if len(row) == 4}
+        goals = [row for row in rows if len(row) == 5]
         for name, wanted, now, limit, remedy in goals:
             _, median, _, verdict = figures[name]
             value, _, outcome = now.rpartition(': ')
@@ -554,6 +583,22 @@ class Charts(unittest.TestCase):
         left, bottom = bench_plots.LEFT, bench_plots.HEIGHT - bench_plots.BOTTOM
         right, top = bench_plots.WIDTH - bench_plots.RIGHT, bench_plots.TOP
         self.assertEqual(dots, [(left, bottom), (right, top), ((left + right) / 2, (top + bottom) / 2)])
+
+    def bars_of(self, picture):
+        """(left, right) of each bar."""
+        return [(float(bar.get('x')), float(bar.get('x')) + float(bar.get('width')))
+                for bar in ElementTree.fromstring(picture).iter('{http://www.w3.org/2000/svg}rect')]
+
+    def test_a_ratio_begins_at_one(self):
+        twice, half, same = self.bars_of(bench_plots.ratios('t', [('a', '', 2), ('b', '', 0.5), ('c', '', 1)]))
+        self.assertEqual(twice[0], half[1])
+        self.assertAlmostEqual(twice[1] - twice[0], half[1] - half[0], places=0)
+        self.assertEqual(same, (twice[0], twice[0]))
+
+    def test_a_share_begins_at_nothing(self):
+        whole, part = self.bars_of(bench_plots.shares('t', [('a', '', 1), ('b', '', 0.25)]))
+        self.assertEqual((whole[0], part[0]), (bench_plots.NAMES, bench_plots.NAMES))
+        self.assertAlmostEqual((part[1] - part[0]) / (whole[1] - whole[0]), 0.25, places=2)
 
     def test_steps_are_round_and_reach_the_largest(self):
         for most, last, count in ((800, 800, 8), (7.3, 8, 8), (100, 100, 5), (0.05, 0.05, 5), (1, 1, 5)):
