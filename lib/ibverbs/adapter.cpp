@@ -114,7 +114,8 @@ Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     made->worker_ = std::move(worker).value();
     made->socket_fd_ = made->port_->descriptor();
     try {
-        const BlockedSignals blocked({SIGSEGV, SIGBUS});  // those of memory are each thread's own
+        const BlockedSignals blocked({SIGSEGV, SIGBUS});  // signals of memory faults stay unblocked: they are each
+                                                          // thread's own
         InUse::add(*made, config.device, {socket.value().queues->lent_socket(), made->socket_fd_, wake_fd});
         made->helper_ = std::thread([adapter = made.get()] { adapter->run_helper(); });
     } catch (const std::system_error& refused) {
@@ -154,15 +155,15 @@ void Adapter::flush(Instant now) noexcept {
         more = owes(engine().owed());
     } while (more && ++turns < kMostFlushTurns);
     port_->wait(Duration{}, -1);  // sends now what a turn would leave for the next one
-    // It sleeps until what was due when it fell asleep, and callers may sleep next.
+    // The helper sleeps until the time that was due when it fell asleep, and callers may sleep next.
     if (!helper_comes_soon(now) && (more || worker_->next_deadline() < sleeps_until_)) [[unlikely]] {
         sleeps_until_ = now;
         wake_helper();
     }
 }
 
-// What was posted leaves in the same system call as what the turn before made due. Acknowledgements wait for as long as
-// more packets come, for a few turns: one covers all.
+// Posted requests leave in the same system call as packets that the turn before made due. Acknowledgements wait as long
+// as more packets come, for a few turns: one covers all.
 void Adapter::poll_turn() noexcept {
     const Instant now = this->now();
     const HelperPolicy::CallerTurn turn = policy_.on_caller_turn(now, last_call_, armed_ != 0);
@@ -179,7 +180,7 @@ void Adapter::poll_turn() noexcept {
     posts_.on_poll(now);
     const bool found = worker_->take_in(now);
     if (!bounded) {
-        flush(now);  // the helper sleeps, and this look has told the port that nobody does
+        flush(now);  // the helper sleeps, and this look has cleared the port's mark that a thread does
     } else if (holds && !found) {
         give_out(now);
         port_->wait(Duration{}, -1);

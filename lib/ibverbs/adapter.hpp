@@ -1,5 +1,5 @@
-// Adapter: the engine of one address in this process, under one lock, and the helper thread that runs it while the
-// program's threads do not.
+// The engine of one address in this process, under one lock. A helper thread runs it while the program's threads do
+// not.
 #pragma once
 
 #include <atomic>
@@ -23,14 +23,14 @@
 namespace cairn::ibverbs {
 
 struct AdapterConfig {
-    std::string device;  // whose adapter it is
+    std::string device;  // the device that the adapter belongs to
     net::IpAddress local{};
     std::string pcap;  // capture file; empty: none
     port::Faults faults{};
     bool spins = false;  // the helper thread, while it looks at the socket: for machines with CPUs to spare
 };
 
-// Who is told that a descriptor is readable. Everything needs the lock.
+// A descriptor that the helper watches. Its owner is notified when it is readable. Everything needs the lock.
 class Watched {
 public:
     Watched() = default;
@@ -41,16 +41,16 @@ public:
     virtual void on_readable() noexcept = 0;
 };
 
-// Turns in a row in which acknowledgements wait for more to leave with, and answers for a moment. One acknowledgement
-// covers all that came meanwhile.
+// Counts the turns in a row in which acknowledgements wait for more packets to leave with, and responses for one turn.
+// One acknowledgement covers all packets that came meanwhile.
 class HeldTurns {
 public:
-    // For one turn more. Nothing but acknowledgements is owed.
+    // Returns whether nothing but acknowledgements is owed, and they may wait for one turn more.
     [[nodiscard]] bool may_go_on(roce::Engine::Owed owed) noexcept {
         return owed == roce::Engine::Owed::Acknowledgements && ++count_ < kMost;
     }
-    // The same for who may let answers wait, too: for one turn. So those to two batches share sends; between READs, the
-    // last packet of one and the first of the next.
+    // As may_go_on(), for callers that may also hold back responses, for one turn. Responses to two batches then share
+    // sends; between READs, the last packet of one leaves with the first of the next.
     [[nodiscard]] bool may_answer_later(roce::Engine::Owed owed) noexcept {
         return owed == roce::Engine::Owed::More ? count_++ == 0 : may_go_on(owed);
     }
@@ -61,11 +61,11 @@ private:
     int count_ = 0;
 };
 
-// What is said to need the lock is called by who holds it. Everything of the engine needs it too.
+// Functions marked "need the lock" are called with lock() held. All functions of the engine need it, too.
 class Adapter : public std::enable_shared_from_this<Adapter> {
 public:
-    // Opens the address, beside other programs if there is a broker, and starts the helper thread. Errors: those of
-    // Membership::join() and UringPort::open(); no thread, no descriptor.
+    // Opens the address, together with other programs if there is a broker, and starts the helper thread. Errors: those
+    // of Membership::join() and UringPort::open(); no thread, no descriptor.
     static Result<std::shared_ptr<Adapter>> open(const AdapterConfig& config);
     Adapter(const Adapter&) = delete;
     Adapter& operator=(const Adapter&) = delete;
@@ -73,7 +73,8 @@ public:
     ~Adapter();
 
     [[nodiscard]] Lock& lock() noexcept { return lock_; }
-    // What the process says to the broker of its address; nullptr: it has the address alone. Any thread.
+    // Returns the process's client of the broker of its address; nullptr if the process has the address alone. Any
+    // thread.
     [[nodiscard]] broker::Voice* voice() noexcept { return membership_ == nullptr ? nullptr : &membership_->voice(); }
 
     // These need the lock.
@@ -81,28 +82,29 @@ public:
     [[nodiscard]] roce::Engine& engine() noexcept { return worker_->engine(); }
     // Returns the time. It never goes back.
     [[nodiscard]] Instant now() noexcept;
-    // Takes a turn for a caller that polls: what was posted leaves, then what came is delivered. While the helper is
-    // parked, what that makes due waits for the caller's next call, to leave with what it posts.
+    // Takes a turn for a caller that polls: posted requests leave, then packets that came are delivered. While the
+    // helper is parked, packets that this makes due wait for the caller's next call, to leave with its next posts.
     void poll_turn() noexcept;
     // Requests were posted. They leave at once, or with the next poll: see PostPolicy.
     void on_posted(std::uint64_t bytes) noexcept;
-    // Something changed that peers or sleepers wait for: sends what is due and tells channels.
+    // Sends what is due and notifies channels, after a change that peers or sleepers wait for.
     void settle() noexcept;
-    // Events that descriptors do not show yet. They do at the end of the turn.
+    // Returns the events that descriptors do not show yet. They do at the end of the turn.
     [[nodiscard]] EventsToShow& events() noexcept { return events_; }
-    // Returns when `fd`, which shows events, may be readable. Until then the calling thread does what the helper would
-    // do, unless nothing comes for long. Returns false if a signal ended the sleep. A cancellation point; the lock is
-    // not held by the caller, nor meanwhile.
+    // Returns when `fd`, which shows events, may be readable. Until then the calling thread does the helper's work,
+    // unless nothing comes for long. Returns false if a signal ended the sleep. A cancellation point. The caller does
+    // not hold the lock, which is free during the sleep.
     [[nodiscard]] bool sleep_for_event(int fd);
-    // This process is a child of fork(), and the adapter its parent's: nothing is sent or taken in from now on, and
-    // nobody waits. Objects may be ended. It never ends itself, since its threads are not here. Its descriptors are no
-    // more than their numbers: see InUse.
+    // Makes this adapter, in a child of fork(), an orphan: it is the parent's. It sends and takes in nothing from now
+    // on, and its calls do not wait. Objects may be ended. The adapter never ends itself, since its threads are not
+    // here. Its descriptors are no more than their numbers: see InUse.
     void orphan() noexcept;
-    // A completion queue was armed: its owner is about to sleep, and the helper looks at the socket from now on.
+    // Notes that a completion queue was armed: its owner is about to sleep, and the helper looks at the socket from now
+    // on.
     void on_armed() noexcept;
-    // It fired, or ended.
+    // Notes that an armed queue fired, or ended.
     void on_disarmed() noexcept { --armed_; }
-    // The helper looks at a descriptor, too, in the place of another that it looked at; or no more.
+    // Makes the helper watch this descriptor, too, in place of the one that it watched so far. nullptr: none any more.
     void watch(Watched* watched) noexcept;
     void unwatch(const Watched& watched) noexcept { watched_ == &watched ? watch(nullptr) : void(); }
 
@@ -113,7 +115,7 @@ private:
         Instant due{};
         bool on_socket = false;
     };
-    // What turns in a row came to.
+    // The result of a thread's turns in a row.
     struct Guarded {
         bool found = false;      // packets had come
         bool holds = false;      // acknowledgements are owed, and a caller that posts often may post soon
@@ -132,7 +134,7 @@ private:
     [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
     [[nodiscard]] Rest guard_for_event(Instant& tired_at) noexcept;
     void give_back_lease() noexcept;
-    // It sends what callers leave.
+    // Returns whether the helper, which sends what callers leave, wakes soon.
     [[nodiscard]] bool helper_comes_soon(Instant now) const noexcept {
         return sleeps_until_ <= now + HelperPolicy::kLongestNap;
     }
@@ -156,7 +158,7 @@ private:
     std::atomic<int> watched_fd_{-1};
     std::atomic<bool> ends_{false};
     std::thread helper_;
-    std::shared_ptr<Adapter> kept_;  // itself, of an orphan
+    std::shared_ptr<Adapter> kept_;  // keeps an orphan alive
 };
 
 }  // namespace cairn::ibverbs

@@ -20,11 +20,11 @@ namespace {
 using Owed = roce::Engine::Owed;
 
 constexpr int kMostGuardTurns = 64;               // in a row, with the lock held
-constexpr Duration kHold = microseconds(20);      // an acknowledgement, for a request to leave with
-constexpr Duration kPosts = microseconds(100);    // who posts does so more often than this
-constexpr Duration kBusy = microseconds(3);       // after which the helper tries the lock again
+constexpr Duration kHold = microseconds(20);      // how long an acknowledgement waits for a request to leave with
+constexpr Duration kPosts = microseconds(100);    // a caller that posts does so more often than this
+constexpr Duration kBusy = microseconds(3);       // time after which the helper tries the lock again
 constexpr Duration kGiveWay = microseconds(100);  // a thread that waits for the lock wakes meanwhile
-constexpr Duration kActive = milliseconds(1);     // who calls does so more often than this
+constexpr Duration kActive = milliseconds(1);     // a caller that is at work calls more often than this
 constexpr Duration kLong = seconds(3600);
 
 timespec time_until(Instant due) noexcept {
@@ -34,7 +34,7 @@ timespec time_until(Instant due) noexcept {
 
 }  // namespace
 
-// Takes turns until there is nothing to do, or somebody else is to have the lock: peers may send without end.
+// Takes turns until there is nothing to do, or another thread is to have the lock: peers may send without end.
 // mutants: ibverbs-adapter-guard-turns
 Adapter::Guarded Adapter::guard_turns(Instant now) noexcept {
     Guarded did;
@@ -82,8 +82,8 @@ void Adapter::watch(Watched* watched) noexcept {
     wake_helper();
 }
 
-// A thread that waits for an event sleeps on the socket. It does not know what others post meanwhile, and may sleep
-// longer than that can wait.
+// A thread that waits for an event sleeps on the socket. It does not know of later posts of others, and may sleep
+// longer than these can wait.
 Adapter::Rest Adapter::rest_beside_lease(Instant now, Instant last_call) noexcept {
     (void)policy_.decide(now, now, false);
     if (posts_.any_waiting() || owes(engine().owed()) || worker_->next_deadline() <= now) {
@@ -106,7 +106,7 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
     }
     const bool parked = policy_.is_parked();
     const bool callers_poll = parked && begin - last < HelperPolicy::kPolls;
-    // What this turn sends leaves before the next nap, not behind it.
+    // Packets that this turn sends leave before the next nap, not after it.
     const bool sends = !callers_poll && (owes(engine().owed()) || worker_->next_deadline() <= begin);
     const Guarded did = callers_poll ? Guarded{} : guard_turns(begin);
     const Instant now = this->now();
@@ -133,7 +133,8 @@ Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
     return {std::min(due, now + longest), true};
 }
 
-// What waits longer than this thread may sleep is the helper's again.
+// Gives the lease back, and with it the work that waits longer than this thread sleeps. Wakes the helper if it would
+// not come soon.
 void Adapter::give_back_lease() noexcept {
     const std::lock_guard hold(lock_);
     const Instant now = this->now();
@@ -160,8 +161,8 @@ Adapter::Rest Adapter::guard_for_event(Instant& tired_at) noexcept {
     return {std::min(worker_->prepare_sleep(now), now + (did.holds ? kHold : GuardLease::kRenew)), true};
 }
 
-// Not noexcept: a thread that is cancelled in ppoll() unwinds. Where it cannot be told whether a signal ends the sleep,
-// as it would end the read() that an adapter's program sleeps in, the thread is left to read().
+// Not noexcept: a thread that is cancelled in ppoll() unwinds. A signal is to end this sleep only if it would end the
+// read() that a program of an adapter sleeps in. If that cannot be determined, the thread is left to read().
 // mutants: ibverbs-adapter-sleep-for-event
 bool Adapter::sleep_for_event(int fd) {
     if (Interruptions::lately(read_monotonic()).are_mixed()) {

@@ -12,7 +12,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// Where the IPv4 header of a datagram lies in the 40 bytes in front of its message.
+// The place of a datagram's IPv4 header in the 40 bytes in front of its message.
 constexpr std::size_t kIpv4At = 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Asynchronous events of a context: what happened to queue pairs and queues beside completions.
+// Asynchronous events of a context: changes of queue pairs and queues other than completions.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,27 +9,27 @@
 
 namespace cairn::ibverbs {
 
-// Whoever may have such events. Each kind waits once at most until it is given to the program.
+// An object that may have such events. Each kind waits at most once until the program gets it.
 struct AsyncSource {
     std::uint32_t waiting = 0;  // by ibv_event_type
-    std::uint32_t given = 0;    // to the program, which acknowledges them
+    std::uint32_t given = 0;    // events that the program got, and acknowledges
     AsyncSource* next = nullptr;
-    // Makes the event to give to the program.
+    // Makes the event for the program.
     ibv_async_event (*describe)(AsyncSource& source, ibv_event_type type) noexcept = nullptr;
 };
 
-// The adapter's lock guards it.
+// The events of a context that wait. The adapter's lock guards it.
 struct AsyncEvents {
     EventCount count{};
     AsyncSource* first = nullptr;
 
-    // Returns true if the event did not wait already.
+    // Adds an event. Returns true if it did not wait already.
     bool add(AsyncSource& source, ibv_event_type type) noexcept;
-    // What waits of the source comes behind all others.
+    // Moves the source's waiting events to the end, after all others.
     void put_last(AsyncSource& source) noexcept;
     // Returns the source of the event that it wrote to `event`; nullptr if there is none.
     [[nodiscard]] AsyncSource* take(ibv_async_event& event) noexcept;
-    // The source ends: its events do, too.
+    // Removes the events of a source that ends.
     void remove(AsyncSource& source) noexcept;
 
 private:

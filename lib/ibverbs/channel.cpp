@@ -73,8 +73,8 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     return 0;
 }
 
-// A cancellation point while it waits; nothing is held then. An event may have been taken back behind the descriptor's
-// count, by the end of its queue: then there is none, and it waits again.
+// Is a cancellation point while it waits; no lock is held then. A queue that ended may have taken its event back after
+// the descriptor counted it. Then there is none, and the call waits again.
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
     Channel& from = Channel::of(channel);
     const bool may_sleep = (fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;

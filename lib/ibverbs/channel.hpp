@@ -10,10 +10,10 @@ namespace cairn::ibverbs {
 
 struct Cq;
 
-// Tells which of its completion queues fired, each event once. The adapter's lock guards it.
+// Reports which of its completion queues fired, each event once. The adapter's lock guards it.
 struct Channel : ibv_comp_channel, OfContext {
     EventCount count{};
-    Cq* first = nullptr;  // of the queues that have an event that nobody took
+    Cq* first = nullptr;  // of the queues that have an event not taken yet
     Cq* last = nullptr;
     std::uint32_t users = 0;  // completion queues
 

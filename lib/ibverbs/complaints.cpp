@@ -25,7 +25,7 @@ using WholeLine = std::array<char, 1024>;
 struct Known {
     const char* name;
     std::uint64_t most;
-    const char* attribute;  // of the device, that has the limit
+    const char* attribute;  // of the device: the attribute that has the limit
 };
 constexpr auto kLimits = [] {
     std::array<Known, static_cast<std::size_t>(Limit::Count)> all{};
@@ -45,8 +45,8 @@ constexpr auto kLimits = [] {
     return all;
 }();
 
-// True for the first who asks for this subject. The numbers of subjects are kept, not their text: an object that finds
-// no memory, a thread that holds any lock, and a child of fork() may ask.
+// Returns true for the first report of this subject. The numbers of subjects are kept, not their text. So an object
+// that finds no memory, a thread that holds any lock, and a child of fork() may call it.
 // mutants: ibverbs-is-first
 [[nodiscard]] bool is_first(std::string_view subject) noexcept {
     static std::array<std::atomic<std::size_t>, kMostLines> told;
@@ -63,8 +63,8 @@ constexpr auto kLimits = [] {
     return false;
 }
 
-// A line fits into it at once. A thread that is to wait for a reader, or ends by a signal since there is none, may hold
-// the lock of an adapter.
+// Returns whether a line fits into it at once. The calling thread may hold the lock of an adapter. It may not wait for
+// a reader then, nor end by a signal because there is none.
 // mutants: ibverbs-has-room
 [[nodiscard]] bool has_room(int fd) noexcept {
     pollfd looked{fd, POLLOUT, 0};

@@ -14,7 +14,7 @@
 
 namespace cairn::ibverbs {
 
-// Objects that ended behind its closing may have had events.
+// Objects that ended after the context was closed may have had events.
 Context::~Context() {
     if (adapter != nullptr) {
         const std::lock_guard hold(adapter->lock());
@@ -55,10 +55,10 @@ void set_operations(Context& context) noexcept {
     ops.post_recv = post_receive;
 }
 
-// `cmd_fd` is a descriptor of the file, and the context's from now on. Returns nullptr, with errno, if no descriptor is
-// left.
+// Makes a context. `cmd_fd`, a descriptor of the file, is the context's from now on. Returns nullptr, with errno, if no
+// descriptor is left.
 ibv_context* make_context(std::shared_ptr<OpenFile> file, OwnedFd cmd_fd) {
-    // Whose last object ends, ends it.
+    // The thread that ends the last object ends the context.
     const std::shared_ptr<Context> context(new Context, [](Context* ended) noexcept {
         const NoCancellation whole;
         delete ended;
@@ -103,13 +103,13 @@ ibv_context* open_context(Device& device) {
     return make_context(std::move(file), std::move(cmd_fd));
 }
 
-// What the program has not ended of a device that it closes. Peers reach it no more, nor the memory, as the kernel has
-// it; the objects stay, for programs that end them now. Memory is the file's: other contexts that are open may have
+// Stops the objects that the program has not ended on a device that it closes. Peers reach neither them nor the memory
+// any more, as with the kernel; programs may still end the objects. Memory is the file's: other open contexts may have
 // imported it. Needs the lock.
 // mutants: ibverbs-stop-all
 void stop_all(Context& closed) noexcept {
     if (!closed.queue_pairs.empty()) {
-        closed.adapter->settle();  // what peers are owed leaves first
+        closed.adapter->settle();  // packets that peers are owed leave first
     }
     for (Qp* const each : closed.queue_pairs) {
         each->stop();
@@ -126,7 +126,7 @@ void stop_all(Context& closed) noexcept {
     }
 }
 
-// Counts an acknowledgement, of which the object's end waits for all.
+// Counts an acknowledgement. The end of the object waits for all of them.
 template <class Counter>
 void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& cond, Counter& completed) noexcept {
     pthread_mutex_lock(&mutex);
@@ -185,7 +185,7 @@ int ibv_close_device(ibv_context* context) {
     return 0;
 }
 
-// A cancellation point while it waits; nothing is held then.
+// Is a cancellation point while it waits; no lock is held then.
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
     Context& of = Context::of(context);
     for (;;) {

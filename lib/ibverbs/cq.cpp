@@ -123,8 +123,8 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
     });
 }
 
-// Moderation lets an adapter wait for more completions before it interrupts. Nothing is interrupted here: each event is
-// told at once, which no program can tell from an adapter that is idle.
+// Moderation lets an adapter wait for more completions before it interrupts. There are no interrupts here: each event
+// is shown at once, which no program can tell from an idle adapter.
 int moderate_cq(ibv_cq*, ibv_modify_cq_attr* wanted) noexcept {
     return wanted->attr_mask == IBV_CQ_ATTR_MODERATE ? 0 : EINVAL;
 }
@@ -168,7 +168,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     });
 }
 
-// Ends the queue and waits until the program acknowledged the events that it was given.
+// Ends the queue and waits until the program acknowledged all events that it got.
 int ibv_destroy_cq(ibv_cq* cq) {
     Cq& ended = Cq::of(cq);
     std::uint32_t events = 0;

@@ -11,13 +11,13 @@ namespace cairn::ibverbs {
 struct Cq : ibv_cq_ex, OfContext, AsyncSource, roce::EventSink {
     explicit Cq(std::uint32_t slots);
 
-    // The queue fired, or overran.
+    // Notes that the queue fired, or overran.
     void on_event() noexcept override;
     // Asks for an event with the next completion, or the next solicited one.
     void arm(roce::CompletionQueue::Arm wish) noexcept;
-    // The program has polled the queue empty. An event that was made when the queue was armed, and that nobody has
-    // taken, tells of nothing any more: the queue is armed as if it had not been made. ibv_rc_pingpong -e -t takes an
-    // event without a completion for an error.
+    // Notes that the program has polled the queue empty. An event that was made when the queue was armed, and was not
+    // taken, has no completion any more. The queue is armed as if that event had not been made: ibv_rc_pingpong -e -t
+    // takes an event without a completion for an error.
     void on_drained() noexcept;
     void disarm() noexcept;
 
@@ -31,7 +31,7 @@ struct Cq : ibv_cq_ex, OfContext, AsyncSource, roce::EventSink {
     bool is_armed = false;
     roce::CompletionQueue::Arm made_event = roce::CompletionQueue::Arm::Off;  // the wish that made one at once
     bool overrun_told = false;
-    // The kind of the network header in front of a datagram. Adapters for RoCE give it as service level, and UCX goes
+    // The kind of the network header in front of a datagram. Adapters for RoCE report it as service level, and UCX goes
     // by it.
     enum NetworkType : std::uint8_t { kIpv6 = 1, kIpv4 = 2 };
     NetworkType network_type = kIpv4;

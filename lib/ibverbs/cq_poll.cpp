@@ -1,4 +1,4 @@
-// Polling: completions that are there are taken; else a turn may bring some.
+// Polling: takes completions that are there; if there are none, takes a turn, which may bring some.
 #include <arpa/inet.h>
 
 #include <array>
@@ -32,7 +32,7 @@ void describe(const roce::Completion& from, Cq::NetworkType network_type, ibv_wc
     }
 }
 
-// Returns false if there is none. Needs the lock.
+// Takes a completion. Returns false if there is none. Needs the lock.
 // mutants: ibverbs-take-one
 [[nodiscard]] bool take_one(Cq& from, roce::Completion& one) noexcept {
     if (from.queue.poll({&one, 1}) == 0) {
@@ -47,7 +47,7 @@ void describe(const roce::Completion& from, Cq::NetworkType network_type, ibv_wc
     return true;
 }
 
-// An empty queue costs a turn, which may fill it.
+// Returns whether the queue has completions. An empty queue costs a turn, which may fill it.
 [[nodiscard]] bool has_some(Cq& cq, Adapter& adapter) noexcept {
     if (cq.queue.size() == 0) {
         adapter.poll_turn();
@@ -78,7 +78,7 @@ Cq& cq_of(ibv_cq_ex* cq) noexcept {
     return *static_cast<Cq*>(cq);
 }
 
-// Returns ENOENT if there is none. Needs the lock.
+// Takes the next completion. Returns ENOENT if there is none. Needs the lock.
 int take_current(Cq& from) noexcept {
     if (!take_one(from, from.current)) {
         return ENOENT;

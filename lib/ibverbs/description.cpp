@@ -88,7 +88,7 @@ void describe_port(ibv_port_attr& out) noexcept {
     out.pkey_tbl_len = 1;
     out.max_vl_num = 1;
     out.active_width = 2;   // 4x
-    out.active_speed = 32;  // EDR: what a socket carries on a good day
+    out.active_speed = 32;  // EDR: the rate that a socket reaches at best
     out.phys_state = 5;     // LinkUp
     out.link_layer = IBV_LINK_LAYER_ETHERNET;
     out.flags = IBV_QPF_GRH_REQUIRED;

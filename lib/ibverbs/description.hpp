@@ -1,4 +1,4 @@
-// What devices and ports are, as far as the configuration tells: no device is opened for it.
+// Attributes of devices and ports that follow from the configuration: no device is opened for them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,11 +9,11 @@ namespace cairn::ibverbs {
 
 // Returns the GUID of the device with that address, in network order.
 [[nodiscard]] __be64 guid_word(const net::IpAddress& address) noexcept;
-// Write all of `out`.
+// Writes all of `out`.
 void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept;
-// Writes what devices may have beyond that.
+// Writes the extended attributes of devices.
 void describe_extensions(ibv_device_attr_ex& out) noexcept;
-// Leaves out `active_mtu`, which is known once the device is open.
+// Writes the port's attributes except `active_mtu`, which is known once the device is open.
 void describe_port(ibv_port_attr& out) noexcept;
 
 }  // namespace cairn::ibverbs

@@ -84,7 +84,7 @@ std::string text_with(const std::vector<DeviceConfig>& devices, const net::IpAdd
 
 namespace {
 
-// Returns an empty word if the variable is not set.
+// Returns the value of the variable; an empty one if it is not set.
 std::string_view variable(const char* name) noexcept {
     const char* const value = secure_getenv(name);
     return value == nullptr ? std::string_view() : value;

@@ -1,4 +1,4 @@
-// Device memory: adapters have some of their own, which programs reach by copies. Here it is memory like any other.
+// Device memory: adapters have some of their own, which programs reach by copies. Here it is ordinary memory.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -12,7 +12,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// Memory that has ended has no bytes. The copy itself needs no lock, as the program's own accesses do not.
+// Finds the bytes. Memory that has ended has none. The copy itself needs no lock, as the program's own accesses do not.
 [[nodiscard]] int find(ibv_dm* dm, std::uint64_t offset, std::size_t bytes, std::uint8_t*& out) noexcept {
     const std::lock_guard hold(adapter_of(dm->context).lock());
     const SharedMemory& memory = *Dm::of(dm).memory;
@@ -52,7 +52,7 @@ std::unique_ptr<Dm> make_object(ibv_context* context, std::shared_ptr<SharedMemo
     return dm;
 }
 
-// Zeros, as an adapter would not show what another program left.
+// Allocates zeros, as an adapter would not show the bytes that another program left.
 [[nodiscard]] bool allocate(const ibv_alloc_dm_attr& wanted, SharedMemory& memory) noexcept {
     const std::size_t alignment = std::max(alignof(std::max_align_t), std::size_t{1} << wanted.log_align_req);
     const std::size_t room = (wanted.length + alignment - 1) / alignment * alignment;

@@ -27,8 +27,8 @@ int free_thread_domain(ibv_td* td) noexcept {
     return 0;
 }
 
-// What is made with it belongs to the domain that it is made of. Its program's allocators are for buffers that an
-// adapter shares with the program: here there are none.
+// Objects that are made with it belong to the domain that it is made of. The program's allocators are for buffers that
+// an adapter shares with the program: here there are none.
 ibv_pd* allocate_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) noexcept {
     constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
     if (wanted->pd == nullptr || (wanted->comp_mask & ~kKnown) != 0 || !is_of(context, wanted->pd) ||
@@ -121,7 +121,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     return 0;
 }
 
-// Objects that were made with it point to it: it stays for them.
+// Objects that were made with the domain point to it, so it stays for them.
 void ibv_unimport_pd(ibv_pd* pd) {
     bool in_use = false;
     {

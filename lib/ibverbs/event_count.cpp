@@ -39,7 +39,8 @@ namespace {
     return true;
 }
 
-// What a signal does to a sleep in poll() does not say what it would do to a read().
+// Returns whether the sleep is left to read(): an effect of a signal on poll() does not say what it would be on a
+// read().
 [[nodiscard]] bool is_left_to_read() noexcept {
     return Interruptions::lately(read_monotonic()).are_mixed();
 }
@@ -78,14 +79,14 @@ void EventCount::take_back() noexcept {
         --not_shown;
         return;
     }
-    // Else a reader has it, which will find no event and wait again.
+    // If the read fails, a reader has the count. It will find no event and wait again.
     std::uint64_t one = 0;
     static_cast<void>(uncancelled::read_now(fd, &one, sizeof(one)));
 }
 
-// A thread that is cancelled in read() may have taken a count, and nobody finds its event then. So it sleeps in poll(),
-// takes the count where it is not cancelled, and looks at nothing of the program's in between, which may be gone. Where
-// that cannot be, it sleeps in read(): before kernel 5.8, too.
+// A thread that is cancelled in read() may have taken a count, whose event is then lost. So it sleeps in poll() and
+// takes the count with cancellation off. Between the two it looks at nothing of the program's, which may be gone. If
+// that cannot be, it sleeps in read(), as before kernel 5.8.
 // mutants: ibverbs-event-count-wait
 bool EventCount::wait() {
     const int from = fd;

@@ -1,4 +1,4 @@
-// The functions that this library exports are declared by verbs.h, some of them behind macros of the same name.
+// Declarations of this library's exports: verbs.h hides some of them by macros of the same name.
 #pragma once
 
 #include <infiniband/verbs.h>

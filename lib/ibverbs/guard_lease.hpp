@@ -1,22 +1,22 @@
-// Who sleeps on the socket, the helper or a thread of the program that waits for an event: a pure state machine, given
-// the time.
+// Decides which thread sleeps on the socket, the helper or a thread of the program that waits for an event. A pure
+// state machine, given the time.
 #pragma once
 
 #include "lib/base/time.hpp"
 
 namespace cairn::ibverbs {
 
-// A thread that waits for an event takes the lease and sleeps on the socket itself, so that a packet wakes one thread
-// instead of two. It renews the lease while it sleeps. The thread may be cancelled there: then the lease ends by
-// itself, and the helper guards again.
+// A thread that waits for an event takes the lease and sleeps on the socket itself, so that a packet wakes one thread,
+// not two. It renews the lease while it sleeps. The thread may be cancelled there. Then the lease runs out, and the
+// helper guards again.
 class GuardLease {
 public:
     static constexpr Duration kLease = milliseconds(10);
-    static constexpr Duration kRenew = milliseconds(5);   // after so long at the latest
+    static constexpr Duration kRenew = milliseconds(5);   // the longest time between two renewals
     static constexpr Duration kTired = milliseconds(20);  // without a packet, the helper may guard: it sleeps longer
     static constexpr Duration kLately = milliseconds(1);
 
-    // Returns false if another thread has it.
+    // Takes the lease. Returns false if another thread has it.
     // mutants: ibverbs-guard-lease-take
     [[nodiscard]] bool take(Instant now) noexcept {
         if (is_held(now)) {
@@ -29,7 +29,7 @@ public:
     void give_back(Instant now) noexcept { until_ = given_back_ = now; }
     [[nodiscard]] bool is_held(Instant now) const noexcept { return now < until_; }
     [[nodiscard]] Instant until() const noexcept { return until_; }
-    // Was given back a moment ago, and is likely to be taken again.
+    // Returns whether the lease was given back a moment ago, and is likely to be taken again.
     [[nodiscard]] bool was_lately(Instant now) const noexcept { return now - given_back_ < kLately; }
 
 private:

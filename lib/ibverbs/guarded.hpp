@@ -1,4 +1,4 @@
-// What each exported function does around its work: no exception leaves it, and errno says why it failed.
+// The frame of each exported function: no exception leaves it, and errno has the reason of a failure.
 #pragma once
 
 #include <cerrno>
@@ -9,19 +9,19 @@
 
 namespace cairn::ibverbs {
 
-// Runs `make`, which returns a pointer; nullptr, with errno ENOMEM, if there is no memory.
+// Runs `make`, which returns a pointer. Returns nullptr, with errno ENOMEM, if there is no memory.
 template <class Make>
 auto make_or_null(Make&& make) noexcept -> decltype(make()) {
     try {
         return make();
-    } catch (...) {  // bad_alloc, or what the standard library makes of it
+    } catch (...) {  // bad_alloc, or an exception that the standard library made of it
         complain_of_memory();
         errno = ENOMEM;
         return nullptr;
     }
 }
 
-// Runs `work`, which returns 0 or an errno value; ENOMEM if there is no memory.
+// Runs `work`, which returns 0 or an errno value. Returns ENOMEM if there is no memory.
 template <class Work>
 int result_of(Work&& work) noexcept {
     try {

@@ -1,4 +1,4 @@
-// What the helper thread does next: a pure state machine, given the time.
+// Decides what the helper thread does next: a pure state machine, given the time.
 #pragma once
 
 #include <algorithm>
@@ -13,37 +13,38 @@ namespace cairn::ibverbs {
 //
 // Guard: the helper sleeps on the socket and takes a turn for each arrival.
 // Park: callers take turns themselves. The helper stays off the socket, where each packet would wake it and take the
-// CPU from the very caller that polls. It naps, and looks whether they still do.
+// CPU from the very caller that polls. It naps, and looks whether callers still poll.
 //
 // A caller that polls now and then, and spins on memory in between, would wait for the end of a nap each time. Packets
-// that waited while nobody polled show such a caller, if it happens again and again: once may be a caller that was
-// preempted. Then the helper guards, whoever polls, and parks for a nap from time to time to see whether it still has
-// to. It stops at once if it wakes in vain again and again, since a caller was quicker.
+// that waited while no caller polled show such a caller, if that happens repeatedly: once may be a caller that was
+// preempted. Then the helper guards, even if callers poll, and parks for a nap from time to time to see whether it
+// still has to. It parks at once if it wakes in vain repeatedly, since a caller was quicker.
 //
-// Gone: this process is a child of fork(), and has no helper. Callers take no turns, since what comes is their
-// parent's.
+// Gone: this process is a child of fork(), and has no helper. Callers take no turns, since packets are for their
+// parent.
 //
 // While the helper is parked, it bounds how long anything waits: what callers leave for their next poll leaves at the
-// end of a nap. Naps grow while callers poll on: the end of one takes the CPU from a caller, and its timer costs a
-// virtual machine two exits, 30 us in all where machines are nested.
+// end of a nap. Naps grow while callers poll on. The end of one takes the CPU from a caller. Its timer costs a virtual
+// machine two exits. Together that is 30 us where machines are nested.
 class HelperPolicy {
 public:
     enum class Mode : std::uint8_t { Guard, Park, Gone };
     enum class CallerTurn : std::uint8_t { Taken, WakesHelper, NotTaken };
 
-    // `spins`: a helper that guards never gives the CPU away.
+    // Begins with the helper on guard. `spins`: it never gives the CPU away while it guards.
     explicit HelperPolicy(bool spins = false) noexcept : spins_(spins) {}
 
     static constexpr Duration kNap = microseconds(150);  // the first
     static constexpr Duration kLongestNap = kNap * 8;
-    static constexpr Duration kPolls = microseconds(60);  // who polls does so more often: a turn may take 40
-    static constexpr Duration kStay = milliseconds(20);   // between two naps of a helper that guards beside callers
-    static constexpr int kSure = 3;                       // so many naps show a caller that spins on memory
-    static constexpr int kVain = 8;                       // so many wakes in vain show one that polls
-    static constexpr int kMany = 16;                      // so many polls, one soon after the other, likewise
+    static constexpr Duration kPolls = microseconds(60);  // a polling caller polls at least this often: a turn may take
+                                                          // 40
+    static constexpr Duration kStay = milliseconds(20);   // between two naps of a helper that guards while callers poll
+    static constexpr int kSure = 3;                       // this many naps show a caller that spins on memory
+    static constexpr int kVain = 8;                       // this many wakes in vain show a caller that polls
+    static constexpr int kMany = 16;                      // this many polls in quick succession show one, too
 
     // Decides at `now`. `last_caller_turn`: when a caller took its last turn. `any_armed`: a completion queue is armed,
-    // so that somebody is about to sleep until it fires, whatever callers did before; unless they poll on and on since.
+    // so its owner is about to sleep until it fires. That outweighs earlier polls, unless callers poll on and on since.
     // UCX has one queue armed for a thread of its own, and polls the others.
     // mutants: ibverbs-helper-policy-decide
     Mode decide(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
@@ -55,8 +56,8 @@ public:
         }
         return mode();
     }
-    // A caller is to take a turn at `now`; the one before was at `last_caller_turn`. The helper, which guards and may
-    // sleep for long, is to be woken if it is parked by this.
+    // Notes that a caller is to take a turn at `now`; the one before was at `last_caller_turn`. The result says whether
+    // to wake the helper, which guards and may sleep for long, because this call parks it.
     // mutants: ibverbs-helper-policy-on-caller-turn
     [[nodiscard]] CallerTurn on_caller_turn(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
         if (const Mode mode = this->mode(); mode != Mode::Guard) {
@@ -69,14 +70,14 @@ public:
         polls_on_ = true;
         return decide(now, now, any_armed) == Mode::Park ? CallerTurn::WakesHelper : CallerTurn::Taken;
     }
-    // A completion queue is armed.
+    // Notes that a completion queue is armed.
     // mutants: ibverbs-helper-policy-on-arm
     void on_arm() noexcept {
         polls_on_ = false;
         polls_ = 0;
     }
-    // The helper, which is about to be woken, is not to nap again before it had its turn: whoever wakes it may have the
-    // lock yet, as callers have that poll.
+    // Unparks the helper before it is woken. It could otherwise find the lock still held by the polling caller that
+    // woke it, and nap again.
     // mutants: ibverbs-helper-policy-leave-park
     void leave_park() noexcept {
         if (is_parked()) {
@@ -84,9 +85,9 @@ public:
             set_nap(kNap);
         }
     }
-    // There is no helper any more.
+    // Notes that there is no helper any more.
     void on_fork() noexcept { mode_.store(Mode::Gone, std::memory_order_relaxed); }
-    // The socket woke the helper, which guards. `found`: there were packets.
+    // Notes that the socket woke the helper, which guards. `found`: there were packets.
     // mutants: ibverbs-helper-policy-on-wake
     void on_wake(bool found) noexcept {
         vain_ = found ? 0 : vain_ + 1;
@@ -96,7 +97,7 @@ public:
             stay_until_ = {};
         }
     }
-    // A nap ended at `now`. `found`: packets had come meanwhile, and waited.
+    // Notes that a nap ended at `now`. `found`: packets had come meanwhile, and waited.
     // mutants: ibverbs-helper-policy-on-nap-end
     void on_nap_end(Instant now, Instant last_caller_turn, bool found) noexcept {
         if (now - last_caller_turn < kPolls) {
@@ -108,10 +109,10 @@ public:
         }
         stay_until_ = waited_ == kSure ? now + kStay : now;
     }
-    // These may be read by any thread; all else needs a lock.
-    // A nap ended, and a caller had the lock: it takes a turn, or the helper has taken its CPU.
+    // These may be called by any thread; all else needs a lock.
+    // Notes that a nap ended while a caller had the lock: the caller takes a turn, or the helper has taken its CPU.
     void on_caller_at_work() noexcept { set_nap(std::min(nap() * 2, kLongestNap)); }
-    // How long a parked helper naps.
+    // Returns how long a parked helper naps.
     [[nodiscard]] Duration nap() const noexcept { return nap_.load(std::memory_order_relaxed); }
     [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool spins() const noexcept { return spins_; }
@@ -128,7 +129,7 @@ private:
     int waited_ = 0;         // naps in which packets waited, since callers were last seen to poll
     int vain_ = 0;           // wakes in a row
     int polls_ = 0;          // in a row, since the helper guards, and since a queue was armed
-    bool polls_on_ = false;  // callers do, though a queue may be armed: so many since
+    bool polls_on_ = false;  // callers poll on although a queue may be armed, for kMany polls since
 };
 
 }  // namespace cairn::ibverbs

@@ -23,7 +23,7 @@ struct Entry {
     Adapter* adapter;
     std::string device;
     std::vector<int> fds;
-    bool locked = false;  // by a fork() that goes on
+    bool locked = false;  // by a fork() that is under way
 };
 
 struct All {
@@ -35,8 +35,8 @@ struct All {
 // Never ended: threads and objects of programs may outlive static objects. nullptr: a child had no memory for it.
 All* all_of_process = nullptr;
 
-// The thread that forks has the lock. A fork() in a handler that interrupted who holds a lock would wait for ever: it
-// has this long for all locks, and forks without those that it did not get.
+// The thread that forks has the lock. A fork() in a handler that interrupted the holder of a lock would wait for ever.
+// So it has this long for all locks, and forks without the locks that it did not get.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool has_all = false;
 constexpr Duration kPatience = seconds(5);
 
@@ -63,8 +63,9 @@ void unlock_all() noexcept {
     all_of_process->lock.unlock();
 }
 
-// What the child inherits stays where it is, so that the child may end the objects that it knows. It is an orphan also
-// if fork() did not get all locks: the child would have its parent's packets otherwise, or wait for who is not there.
+// Descriptors that the child inherits keep their numbers, so that the child may end the objects that it knows. Adapters
+// are orphaned also if fork() did not get all locks. The child would take its parent's packets otherwise, or wait for
+// threads that it does not have.
 // mutants: ibverbs-orphan-all
 void orphan_all() noexcept {
     All* const inherited = std::exchange(all_of_process, new (std::nothrow) All);
@@ -87,8 +88,8 @@ void orphan_all() noexcept {
     inherited->lock.free_in_child();
 }
 
-// Peers of a program that exits have what they are owed, unless a thread is in the midst of a turn that does not end:
-// perhaps exit() was called by a handler that interrupted it. The helper goes on until the process has gone.
+// Sends what peers are owed, as the program exits. It gives up if a thread is in the midst of a turn that does not end:
+// a handler that interrupted it may have called exit(). The helper goes on until the process has gone.
 // mutants: ibverbs-settle-all
 void settle_all() noexcept {
     const Instant deadline = read_monotonic() + InUse::kExits;

@@ -1,4 +1,4 @@
-// What of this process is in use, for those who come to it from outside: who asks for statistics, fork(), exit().
+// The adapters and descriptors of this process that are in use. Statistics, fork() and exit() find them here.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace cairn::ibverbs {
 
 class Adapter;
 
-// Any thread. A fork() waits until no thread is in the midst of a turn, but not for ever. In the child the adapters are
-// orphans that nobody has locked, and the descriptors lead nowhere; their numbers stay taken. An exit() sends what
+// Any thread. A fork() waits, for a bounded time, until no thread is in the midst of a turn. In the child the adapters
+// are orphans with free locks, and the descriptors lead to /dev/null; their numbers stay taken. An exit() sends what
 // peers are owed.
 class InUse {
 public:
@@ -20,16 +20,16 @@ public:
 
     using Visit = std::function<void(const std::string& device, Adapter& adapter)>;
 
-    // They throw bad_alloc.
+    // Add an object. They throw bad_alloc.
     static void add(Adapter& adapter, const std::string& device, std::vector<int> fds);
     static void add(int event_fd);
-    // It ends now: waits until nobody visits. They do nothing to what was not added.
+    // Remove an object that ends now, and wait until no visit is under way. They do nothing if it was not added.
     static void remove(const Adapter& adapter) noexcept;
     static void remove(int event_fd) noexcept;
-    // Not so of what a child of fork() inherited.
+    // Returns whether the adapter was added here. One that a child of fork() inherited was not.
     [[nodiscard]] static bool has(const Adapter& adapter) noexcept;
-    // An adapter does not end while it is visited, nor is it ended by who visits. Nothing may be added or removed
-    // meanwhile by the visitor.
+    // Calls `each` with all adapters. An adapter does not end while it is visited; the visitor does not end it either.
+    // The visitor may not add or remove anything.
     static void visit(const Visit& each);
 };
 

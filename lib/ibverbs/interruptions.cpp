@@ -8,7 +8,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// Whose handlers report a fault and mostly do not return.
+// Signals that report a fault. Their handlers mostly do not return.
 constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
 struct Seen {

@@ -1,4 +1,5 @@
-// The structures by which a kernel tells librdmacm and others of queue pairs and paths, turned into those of verbs.h.
+// Converts the structures of the kernel for queue pairs and paths, which librdmacm and others pass on, to those of
+// verbs.h.
 #include <algorithm>
 #include <iterator>
 
@@ -59,7 +60,7 @@ void ibv_copy_ah_attr_from_kern(ibv_ah_attr* to, ib_uverbs_ah_attr* from) {
     to->port_num = from->port_num;
 }
 
-// Leaves `qp_state`, which its caller sets.
+// Does not write `qp_state`, which its caller sets.
 void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, ib_uverbs_qp_attr* from) {
     copy_states(*to, *from);
     to->qkey = from->qkey;

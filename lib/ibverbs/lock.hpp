@@ -1,4 +1,4 @@
-// The lock of an adapter: whoever holds it is "the worker".
+// The lock of an adapter: the thread that holds it is "the worker".
 #pragma once
 
 #include <linux/futex.h>
@@ -14,9 +14,10 @@
 
 namespace cairn::ibverbs {
 
-// One compare-and-swap takes it, one exchange gives it back. Who waits spins for about as long as a short turn takes,
-// and then sleeps. It is held for a turn of the worker at most, but by a thread that a signal handler interrupted in
-// one: for as long as the handler runs. It is no cancellation point: a thread that is cancelled never holds it.
+// One compare-and-swap takes it, one exchange gives it back. A waiting thread spins for about as long as a short turn
+// takes, and then sleeps. The lock is held for one turn of the worker at most. If a signal handler interrupts the
+// holder in a turn, it is held for as long as the handler runs. Taking it is no cancellation point: a thread that is
+// cancelled never holds it.
 class Lock {
 public:
     Lock() = default;
@@ -42,8 +43,9 @@ public:
         }
         return false;
     }
-    // Naps in between. Returns false if it was not found free until then, though it looked at least once: perhaps the
-    // caller interrupted the thread that holds it. Who takes several locks so has one deadline for all.
+    // Takes the lock, and naps between attempts. Returns false if the lock was not free by the deadline; at least one
+    // attempt is made. Perhaps the caller interrupted the thread that holds it. A caller that takes several locks has
+    // one deadline for all.
     [[nodiscard]] bool lock_until(Instant deadline) noexcept {
         constexpr timespec kNap{0, 100'000};
         bool has = lock_soon();
@@ -61,10 +63,10 @@ public:
         }
     }
 
-    // The caller has the lock, and a thread has waited for long enough that it sleeps, or has until the caller had it.
+    // Returns whether a thread sleeps to wait for the lock, which the caller holds, or slept until the caller got it.
     [[nodiscard]] bool is_awaited() const noexcept { return word_.load(std::memory_order_relaxed) == kAwaited; }
 
-    // In a child of fork(), which has one thread: whoever holds it will not give it back.
+    // Frees the lock in a child of fork(), which has one thread: the thread that held it is not here.
     void free_in_child() noexcept { word_.store(kFree, std::memory_order_relaxed); }
 
 private:

@@ -26,7 +26,8 @@ constexpr int MADV_POPULATE_WRITE = 23;
     return madvise(reinterpret_cast<void*>(first), end - first, advice) == 0 ? 0 : errno;
 }
 
-// Kernels before 5.14 do not know such advice, and call it EINVAL, as they do with pages that it does not suit.
+// Returns whether the kernel knows such advice. Kernels before 5.14 do not, and return EINVAL, as they do for pages
+// that it does not suit.
 [[nodiscard]] bool kernel_can_populate(std::uintptr_t page) noexcept {
     static const bool can = [page] {
         const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(&page) & ~(page - 1);
@@ -35,8 +36,8 @@ constexpr int MADV_POPULATE_WRITE = 23;
     return can;
 }
 
-// Makes the pages present, as an adapter does that pins them. Returns EFAULT if some are not mapped, or not readable,
-// or not writable where they are to be; else 0. On kernels that cannot say, all are.
+// Makes the pages present, as an adapter does that pins them. Returns EFAULT if a page is not mapped, not readable, or
+// not writable although `writable`; else 0. On kernels that cannot say, it returns 0.
 [[nodiscard]] int populate(const void* address, std::size_t bytes, bool writable) noexcept {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto first = reinterpret_cast<std::uintptr_t>(address) & ~(page - 1);
@@ -103,8 +104,8 @@ ibv_mr* register_memory(ibv_pd* pd, const Registration& wanted) {
     return mr;
 }
 
-// Judges the memory that a region is to have, or the rights to what it has. Writes its translation, if that changes, to
-// `change`. Returns an errno value.
+// Judges the memory that a region is to have, or the rights to the memory that it has. Writes its translation, if that
+// changes, to `change`. Returns an errno value.
 [[nodiscard]] int judge_change(const SharedRegion& region, const Change& wanted, roce::RegionChange& change) noexcept {
     const bool moves = (wanted.which & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
     const bool changes_access = (wanted.which & IBV_REREG_MR_CHANGE_ACCESS) != 0;
@@ -151,7 +152,7 @@ ibv_mr* register_memory(ibv_pd* pd, const Registration& wanted) {
     return 0;
 }
 
-// Of one piece of advice. Returns an errno value.
+// Takes one piece of advice. Returns an errno value.
 [[nodiscard]] int prefetch(ibv_pd* pd, const ibv_sge& piece, bool to_write, bool may_fault) noexcept {
     roce::MemoryView found;
     {
@@ -238,7 +239,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, in
     return fail(EOPNOTSUPP);
 }
 
-// The region is as it was if the change is refused, in whichever way.
+// If the change is refused, for whichever reason, the region is as it was.
 int ibv_rereg_mr(ibv_mr* mr, int which, ibv_pd* pd, void* address, std::size_t bytes, int access) {
     const Change wanted{which, pd != nullptr, address, bytes, static_cast<unsigned>(access)};
     const int result = result_of([&]() -> int {

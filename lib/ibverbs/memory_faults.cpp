@@ -18,14 +18,15 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// The program's handlers, which ours stands before.
+// The program's handlers, which run after ours.
 struct Programs {
     struct sigaction latest {};
-    struct sigaction earlier {};  // which it took the place of, perhaps to pass on to it what is not its own
+    struct sigaction earlier {};  // the handler that it replaced; it may pass on to that one faults that are not its
+                                  // own
 };
 
-// They are whole at any moment, for faults of other threads and for children of fork(): a change is written beside
-// them.
+// The programs' handlers, whole at any moment, for faults of other threads and for children of fork(): a change is
+// written to the other copy.
 struct Caught {
     int signal;
     std::array<Programs, 2> programs{};
@@ -34,9 +35,9 @@ struct Caught {
 std::array<Caught, 2> caught{{{SIGSEGV}, {SIGBUS}}};
 constinit Lock changing;  // taken with no other lock held
 
-// A handler that passes on to us what we pass on to it would go on for ever. Whether it does cannot be told from what
-// the thread did last, since handlers jump out. So the signal itself is marked, in room that the kernel leaves zero.
-// Returns how often it was passed on before.
+// Returns how often the signal was passed on before. A handler that passes back to us the signals that we pass on to it
+// would go on for ever. The thread's last call does not show that, since handlers jump out. So the signal itself is
+// marked, in room that the kernel leaves zero.
 [[nodiscard]] int count_passes(siginfo_t& info) noexcept {
     constexpr int kMark = 0x6361726e;
     constexpr std::size_t kAt = sizeof(siginfo_t) - sizeof(kMark);
@@ -53,8 +54,8 @@ constinit Lock changing;  // taken with no other lock held
     return info.si_code <= 0;
 }
 
-// A fault comes again when the handler returns, and then ends the program as it would have without us. What was sent is
-// sent again.
+// Restores the default action. The fault comes again when the handler returns, and then ends the program as it would
+// have without us. A signal that was sent is sent again.
 void restore_default(int signal, const siginfo_t& info) noexcept {
     struct sigaction plain {};
     plain.sa_handler = SIG_DFL;
@@ -64,7 +65,8 @@ void restore_default(int signal, const siginfo_t& info) noexcept {
     }
 }
 
-// The handler that came last is first. What it passes on to us is for the one that it found behind ours.
+// Passes a fault on. The handler that was set last is called first. A fault that it passes back to us is for the
+// handler that it found, which is called next.
 // mutants: ibverbs-pass-on
 void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
     const Programs all = to.programs[to.current.load(std::memory_order_acquire)];
@@ -78,7 +80,7 @@ void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
         restore_default(to.signal, *info);
         return;
     }
-    // As the kernel would have it. A handler that jumps out leaves the signals as it would have without us.
+    // The mask is as the kernel would set it. A handler that jumps out leaves the signals as it would have without us.
     sigset_t blocked = programs.sa_mask;
     if ((programs.sa_flags & SA_NODEFER) == 0) {
         sigaddset(&blocked, to.signal);
@@ -113,7 +115,7 @@ void put_before(Caught& one) noexcept {
     }
     struct sigaction ours {};
     ours.sa_sigaction = on_signal;
-    // The engine leaves the handler without returning: nothing may be blocked then. The stack is the one that the
+    // The engine leaves the handler without returning, so no signal may be blocked then. The stack is the one that the
     // program's handler expects; its signals are blocked when it is called.
     sigemptyset(&ours.sa_mask);
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;

@@ -1,4 +1,4 @@
-// What may be registered, copied and advised: pure, by the errno values of rdma-core's drivers.
+// Rules for registering, copying and advising memory: pure, with the errno values of rdma-core's drivers.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -25,14 +25,14 @@ struct RegistrationJudgement {
     std::span<std::uint8_t> memory{};
     std::uint64_t base = 0;       // by which requests name the first byte
     bool needs_pages = false;     // all of them are to be mapped
-    bool needs_to_write = false;  // likewise
+    bool needs_to_write = false;  // all of them are to be mapped and writable
 };
 
-// Memory that wraps is EINVAL. On demand pages are looked at when they are used; all memory of the process is
-// registered by address 0 and the greatest length; its first page, which nobody has, is left out.
+// Judges a registration. Memory that wraps is EINVAL. Pages on demand are looked at when they are used. Address 0 with
+// the greatest length registers all memory of the process, except the first page, which is never mapped.
 [[nodiscard]] RegistrationJudgement judge_registration(const Registration& wanted) noexcept;
 
-// A change that ibv_rereg_mr() is asked for. False: it is wrong before anything is looked at.
+// A change that ibv_rereg_mr() is asked for. is_change() returns false if it is wrong by itself.
 struct Change {
     int which = 0;  // ibv_rereg_mr_flags
     bool has_domain = false;
@@ -42,14 +42,15 @@ struct Change {
 };
 [[nodiscard]] bool is_change(SharedRegion::Kind kind, const Change& change) noexcept;
 
-// Of [offset, offset + bytes) in device memory of `size` bytes. Copies are of words of 4 bytes.
+// Judge [offset, offset + bytes) in device memory of `size` bytes, and return an errno value. Copies are of words of 4
+// bytes.
 [[nodiscard]] int judge_device_copy(std::uint64_t offset, std::size_t bytes, std::size_t size) noexcept;
 [[nodiscard]] int judge_device_registration(std::uint64_t offset, std::size_t bytes, std::size_t size,
                                             unsigned access) noexcept;
-// Of device memory, of which `in_use` bytes are taken.
+// Judges an allocation of device memory, of which `in_use` bytes are taken. Returns an errno value.
 [[nodiscard]] int judge_device_memory(const ibv_alloc_dm_attr& wanted, std::size_t in_use) noexcept;
 
-// `refusal`: of the region that a piece of advice is for.
+// Returns the errno value of `refusal`, the judgement of the region that a piece of advice is for.
 [[nodiscard]] int errno_of_advice(roce::MemoryRefusal refusal) noexcept;
 
 constexpr std::size_t kMostDeviceMemory = std::size_t{4} << 20U;  // of an opened device, in bytes

@@ -1,5 +1,5 @@
-// What lies behind the structures of verbs.h that programs hold: each begins with the public structure, and is reached
-// from it by a cast. The adapter's lock guards what is not public.
+// The structures that programs hold by verbs.h, with our parts: each begins with the public structure, and is reached
+// from it by a cast. The adapter's lock guards the members that are not public.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,7 +21,7 @@ namespace cairn::ibverbs {
 struct Cq;
 struct Qp;
 
-// An opened device: a view of the adapter. It stays until it is closed and its last object has ended: see
+// An opened device: a view of the adapter. It lives until it is closed and its last object has ended: see
 // set_context().
 struct Context : verbs_context, std::enable_shared_from_this<Context> {
     Context() noexcept : verbs_context{} {}
@@ -31,16 +31,16 @@ struct Context : verbs_context, std::enable_shared_from_this<Context> {
 
     std::shared_ptr<Adapter> adapter;
     const Device* of_device = nullptr;
-    std::shared_ptr<OpenFile> file;  // that cmd_fd is; imported contexts have it, too
+    std::shared_ptr<OpenFile> file;  // the file of cmd_fd; imported contexts have it, too
     std::shared_ptr<PortNotices> port;
     std::shared_ptr<PlannedFailures> failures;  // nullptr: none
     AsyncEvents events{};
-    // Of the port, by kind: they are told in the order in which they came.
+    // Events of the port, by kind: the program gets them in the order in which they came.
     AsyncSource port_active{};
     AsyncSource port_error{};
     AsyncSource gid_change{};
     std::list<Qp*> queue_pairs{};        // that have not ended
-    std::list<Cq*> completion_queues{};  // likewise
+    std::list<Cq*> completion_queues{};  // that have not ended
     std::shared_ptr<Context> opened{};   // itself, until it is closed
 
     [[nodiscard]] static Context& of(ibv_context* context) noexcept {
@@ -51,7 +51,7 @@ struct Context : verbs_context, std::enable_shared_from_this<Context> {
     return *Context::of(context).adapter;
 }
 
-// What an object has beside what programs see of it. Programs end objects of a device that they have closed.
+// Our part of every object. Programs may end objects of a device that they have closed.
 struct OfContext {
     std::shared_ptr<Context> kept{};
 };
@@ -61,7 +61,7 @@ void set_context(Object& object, ibv_context* context) noexcept {
     object.kept = Context::of(context).shared_from_this();
 }
 
-// The place of an object in a list of its context. It has its node, so that joining cannot fail.
+// The place of an object in a list of its context. It has its node, so that joining the list cannot fail.
 template <class Object>
 class Place {
 public:
@@ -74,9 +74,9 @@ private:
     typename std::list<Object*>::iterator at_;
 };
 
-// Waits until the program acknowledged as many events of an object of verbs.h as it was given. The object's own mutex
-// guards the count. In a child of fork() nobody acknowledges what its parent was given, and nobody may give the mutex
-// back.
+// Waits until the program acknowledged all events of an object of verbs.h that it got. The object's own mutex guards
+// the count. Does not wait in a child of fork(). The parent's events are not acknowledged there, and a thread of the
+// parent may have held the mutex.
 template <class Object>
 void await_acknowledged(Object& object, const std::uint32_t& acknowledged, std::uint32_t given) {
     if (!InUse::has(adapter_of(object.context))) {
@@ -89,26 +89,26 @@ void await_acknowledged(Object& object, const std::uint32_t& acknowledged, std::
     pthread_mutex_unlock(&object.mutex);
 }
 
-// Objects go together if they are of one adapter: then one lock guards both. nullptr goes with all.
+// Returns whether the objects are of one adapter, so that one lock guards both. nullptr goes with all.
 // mutants: ibverbs-is-of
 template <class Object>
 [[nodiscard]] bool is_of(ibv_context* context, const Object* object) noexcept {
     return object == nullptr || object->context == context || &adapter_of(object->context) == &adapter_of(context);
 }
 
-// What allows programs to leave a thread's objects unlocked. Here all of them are locked.
+// A thread domain, which allows programs to leave a thread's objects unlocked. Here all of them are locked.
 struct Td : ibv_td, OfContext {
     std::uint32_t users = 0;  // parent domains
 
     [[nodiscard]] static Td& of(ibv_td* td) noexcept { return *static_cast<Td*>(td); }
 };
 
-// Stands for a protection domain of the engine, and others may do so, too: a parent domain over it, one that was
-// imported. `users` counts the objects that were made with this one: it does not end before them (EBUSY).
+// Stands for a protection domain of the engine. Others may stand for it, too: a parent domain over it, or an imported
+// one. `users` counts the objects that were made with this one: it does not end before them (EBUSY).
 struct Pd : ibv_pd, OfContext {
     std::shared_ptr<SharedDomain> domain;
     std::uint32_t users = 0;
-    Pd* base = nullptr;  // of a parent domain: what it is made of
+    Pd* base = nullptr;  // of a parent domain: the domain that it was made of
     Td* thread = nullptr;
 
     [[nodiscard]] roce::Pd id() const noexcept { return domain->id; }
@@ -122,23 +122,23 @@ struct Dm : ibv_dm, OfContext {
     [[nodiscard]] static Dm& of(ibv_dm* dm) noexcept { return *static_cast<Dm*>(dm); }
 };
 
-// Stands for a region of the engine, as an imported one does.
+// Stands for a region of the engine. So does an imported one.
 struct Mr : ibv_mr, OfContext {
     std::shared_ptr<SharedRegion> region;
 
     [[nodiscard]] static Mr& of(ibv_mr* mr) noexcept { return *static_cast<Mr*>(mr); }
 };
 
-// Makes a region, of what `wanted` says, and its object. nullptr, with errno: EINVAL, ENOMEM.
+// Makes a region as `wanted` says, and its object. Returns nullptr, with errno: EINVAL, ENOMEM.
 [[nodiscard]] ibv_mr* make_region(ibv_pd* pd, SharedRegion&& wanted, const roce::RegionRequest& request);
-// Of the file of the context, or the domain's. nullptr, with errno: ENOENT.
+// Import an object of the context's file, or of the domain's. They return nullptr, with errno: ENOENT.
 [[nodiscard]] ibv_pd* import_domain(ibv_context* context, std::uint32_t handle);
 [[nodiscard]] ibv_mr* import_region(ibv_pd* pd, std::uint32_t handle);
 [[nodiscard]] ibv_dm* import_device_memory(ibv_context* context, std::uint32_t handle);
-// Opens the device of a descriptor once more. nullptr, with errno.
+// Opens the device of a descriptor once more. Returns nullptr, with errno.
 [[nodiscard]] ibv_context* import_context(int cmd_fd);
 
-// A way to a host or group, pinned.
+// A path to a host or group, pinned.
 struct Ah : ibv_ah, OfContext {
     port::Path* path = nullptr;
 

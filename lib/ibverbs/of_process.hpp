@@ -1,4 +1,4 @@
-// What there is once in a process.
+// Objects of which a process, or an adapter, has one.
 #pragma once
 
 #include <pthread.h>
@@ -10,12 +10,13 @@
 
 namespace cairn::ibverbs {
 
-// Made at the first use and never ended: programs close devices while the process exits. A child of fork(), which has
-// nothing of its parent's adapters, gets one of its own: its parent's may have been in use by another thread.
+// An object of the process, made at the first use and never ended: programs close devices while the process exits. A
+// child of fork() has nothing of its parent's adapters, and gets an object of its own. The parent's may have been in
+// use by another thread.
 template <class Object>
 class OfProcess {
 public:
-    // Throws bad_alloc.
+    // Returns the object. Throws bad_alloc.
     static Object& get() {
         static const bool made = [] {
             current_ = new Object;
@@ -28,7 +29,7 @@ public:
         return *current_;
     }
 
-    // Returns nullptr if it was not made, or a child had no memory for it.
+    // Returns the object; nullptr if it was not made, or a child had no memory for it.
     [[nodiscard]] static Object* find() noexcept { return current_; }
 
 private:
@@ -39,11 +40,11 @@ private:
 
 class Adapter;
 
-// What there is once for each adapter, as long as somebody has it.
+// Objects of adapters, one each. One lives as long as it has a user.
 template <class Object>
 class OfAdapters {
 public:
-    // Returns that of the adapter. `make` makes it, if there is none. Throws bad_alloc.
+    // Returns the object of the adapter. `make` makes it if there is none. Throws bad_alloc.
     template <class Make>
     [[nodiscard]] std::shared_ptr<Object> of(const Adapter& adapter, Make&& make) {
         const std::lock_guard hold(mutex_);

@@ -1,4 +1,5 @@
-// What the descriptor of an opened device leads to: the objects that parts of a process import from each other.
+// The file that the descriptor of an opened device leads to: its objects, which parts of a process import from each
+// other.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,8 +17,8 @@ namespace cairn::ibverbs {
 
 struct Pd;
 
-// What lies behind the objects of verbs.h that stand for one thing. It ends with ibv_dealloc_pd() and the like of any
-// of them; the others find that out. The adapter's lock guards it.
+// The state of a thing that several objects of verbs.h stand for. The thing ends with ibv_dealloc_pd() or its like,
+// called for any of these objects. The others learn of it at their next use. The adapter's lock guards it.
 struct SharedDomain {
     roce::Pd id{};  // none: it has ended
 };
@@ -41,18 +42,18 @@ struct SharedRegion {
     std::shared_ptr<SharedMemory> memory{};  // of device memory
 };
 
-// Objects by number.
+// Objects, found by number.
 template <class Object>
 class ByHandle {
 public:
     void add(std::uint32_t handle, const std::shared_ptr<Object>& object) { objects_[handle] = object; }
-    // nullptr: there is none.
+    // Returns the object; nullptr if there is none.
     [[nodiscard]] std::shared_ptr<Object> find(std::uint32_t handle) const noexcept {
         const auto found = objects_.find(handle);
         return found == objects_.end() ? nullptr : found->second.lock();
     }
     void remove(std::uint32_t handle) noexcept { objects_.erase(handle); }
-    // Calls `each`, which adds and removes none, with all that have not ended.
+    // Calls `each` with all that have not ended. `each` adds and removes none.
     template <class Each>
     void visit(const Each& each) const {
         for (const auto& [handle, known] : objects_) {
@@ -66,7 +67,7 @@ private:
     std::map<std::uint32_t, std::weak_ptr<Object>> objects_;
 };
 
-// The adapter's lock guards the objects.
+// The objects of a file. The adapter's lock guards them.
 struct OpenFile {
     const Device* device = nullptr;
     std::shared_ptr<Adapter> adapter;
@@ -77,11 +78,10 @@ struct OpenFile {
     ByHandle<SharedRegion> regions{};
     ByHandle<SharedMemory> memories{};
 
-    // Makes such a file, which imports find by any descriptor of it. Returns the descriptor; -1, with errno, if none is
-    // left.
+    // Makes a descriptor of the file, by which imports find it. Returns -1, with errno, if none is left.
     [[nodiscard]] static int make(const std::shared_ptr<OpenFile>& file);
-    // Finds the file of a descriptor. nullptr, with errno: EINVAL, it is no descriptor; ENODEV, it is of no device;
-    // EOPNOTSUPP, it is another process's.
+    // Finds the file of a descriptor. Returns nullptr, with errno. EINVAL: it is no descriptor. ENODEV: it is of no
+    // device. EOPNOTSUPP: it is another process's.
     [[nodiscard]] static std::shared_ptr<OpenFile> find(int fd);
 };
 

@@ -1,4 +1,4 @@
-// What CAIRN_FAULTS lets fail of what the library owns: a queue pair, and what programs are told of a port.
+// Failures that CAIRN_FAULTS plans and that the library acts out: of a queue pair, and of a port.
 #pragma once
 
 #include <memory>
@@ -12,24 +12,24 @@ namespace cairn::ibverbs {
 
 struct Qp;
 
-// Part of an adapter that is to fail. At its time the queue pair fails that was the first to be ready (RTR) of those
-// that are: it goes to ERR, its requests are flushed, and its program is told of it (IBV_EVENT_QP_FATAL); its peer
-// hears no more of it. If none is ready by then, the next one fails that is. While the port fails, which loses what
-// comes and leaves, programs are told that it is down.
+// Part of an adapter that is to fail. At the planned time the oldest ready (RTR) queue pair fails. It goes to ERR, its
+// requests are flushed, and its program gets IBV_EVENT_QP_FATAL; its peer hears no more of it. If none is ready by
+// then, the next one that gets ready fails. While the port fails, packets in both directions are lost, and programs are
+// notified that the port is down.
 class PlannedFailures final : public worker::Tenant {
 public:
-    // Returns that of the adapter; nullptr: none is planned.
+    // Returns the planned failures of the adapter; nullptr: none is planned.
     [[nodiscard]] static std::shared_ptr<PlannedFailures> of(const std::shared_ptr<Adapter>& adapter,
                                                              const std::shared_ptr<PortNotices>& notices,
                                                              const port::Faults& faults);
-    // Use of().
+    // For of() alone.
     PlannedFailures(std::shared_ptr<Adapter> adapter, std::shared_ptr<PortNotices> notices, const port::Faults& faults);
     ~PlannedFailures();
 
     // The rest needs the lock.
-    // The queue pair has gone to RTR. Throws bad_alloc.
+    // Notes that the queue pair has gone to RTR. Throws bad_alloc.
     void on_ready(Qp& qp);
-    // It goes back to RESET, or ends.
+    // Forgets a queue pair that goes back to RESET, or ends.
     void forget(const Qp& qp) noexcept;
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
@@ -40,7 +40,7 @@ private:
     std::shared_ptr<Adapter> adapter_;
     std::shared_ptr<PortNotices> notices_;
     const port::Outage port_;
-    Instant port_changes_at_ = Instant::never();  // fails, or works again
+    Instant port_changes_at_ = Instant::never();  // the time when the port fails, or works again
     Instant queue_pair_at_ = Instant::never();    // never again, once one has failed
     bool port_fails_ = false;
     std::vector<Qp*> ready_;  // in the order in which they became so

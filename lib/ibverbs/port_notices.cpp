@@ -40,7 +40,7 @@ ibv_async_event describe_port_event(AsyncSource&, ibv_event_type type) noexcept 
     return event;
 }
 
-// The last of a kind counts, and comes behind those of other kinds.
+// Adds an event. The last one of a kind counts, and comes after those of other kinds.
 void tell_context(Context& context, AsyncSource& source, ibv_event_type type) noexcept {
     source.describe = describe_port_event;
     context.events.put_last(source);
@@ -56,7 +56,7 @@ std::shared_ptr<PortNotices> PortNotices::of(const std::shared_ptr<Adapter>& ada
         *adapter, [&] { return std::make_shared<PortNotices>(adapter, address); });
 }
 
-// The socket is first: what happens after it is open is told.
+// The socket is opened first: changes after that bring notices.
 PortNotices::PortNotices(std::shared_ptr<Adapter> adapter, const net::IpAddress& address)
     : adapter_(std::move(adapter)), address_(address), socket_(open_route_socket()), watch_(address) {
     const std::lock_guard hold(adapter_->lock());

@@ -122,7 +122,7 @@ PortWatch::News PortWatch::set_failing(bool fails) noexcept {
     return {false, change_since(was_active)};
 }
 
-// An address that comes shows an interface that is up, or whose coming up is told.
+// An address that comes shows an interface that is up, or one whose coming up brings a notice of its own.
 // mutants: ibverbs-port-watch-take
 PortWatch::News PortWatch::take(const LinkNotice& notice) noexcept {
     const bool is_address = notice.address == address_;

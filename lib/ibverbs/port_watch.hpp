@@ -1,4 +1,4 @@
-// What the kernel says of interfaces and addresses, and what that is to the port of a device: pure.
+// Notices of the kernel about interfaces and addresses, and the state of a device's port that follows from them: pure.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,11 +19,11 @@ struct LinkNotice {
     net::IpAddress address{};  // of the last two
 };
 
-// Reads the messages of a route socket (rtnetlink), one after the other. What else they say is left out.
+// Reads the messages of a route socket (rtnetlink), one after the other. It skips messages of other kinds.
 class NoticeReader {
 public:
     explicit NoticeReader(std::span<const std::uint8_t> bytes) noexcept : left_(bytes) {}
-    // nullopt: there are no more, or what is left is damaged.
+    // Returns the next notice; nullopt if there are no more, or the rest is damaged.
     [[nodiscard]] std::optional<LinkNotice> next() noexcept;
 
 private:
@@ -39,14 +39,15 @@ public:
         friend bool operator==(const News&, const News&) = default;
     };
 
-    // The address is there, at an interface that is up. `interface` has it; 0: that is not known.
+    // Begins with an address that is there, at an interface that is up. `interface` has the address; 0: that is not
+    // known.
     explicit PortWatch(const net::IpAddress& address, unsigned interface = 0, bool is_up = true) noexcept
         : address_(address), interface_(interface), is_up_(is_up), has_address_(true) {}
 
     [[nodiscard]] News take(const LinkNotice& notice) noexcept;
-    // Notices were lost: how it is now. `interface`: 0, none has the address.
+    // Sets the present state, after notices were lost. `interface`: 0, none has the address.
     [[nodiscard]] News set(unsigned interface, bool is_up) noexcept;
-    // It fails on purpose, whatever the kernel says.
+    // Makes the port fail on purpose, whatever the kernel says, or work again.
     [[nodiscard]] News set_failing(bool fails) noexcept;
     [[nodiscard]] bool is_active() const noexcept { return has_address_ && is_up_ && !fails_; }
     [[nodiscard]] bool has_address() const noexcept { return has_address_; }

@@ -1,4 +1,4 @@
-// Posting: a request is translated, judged by the engine and taken, under the adapter's lock.
+// Posting: a request is translated, judged and taken by the engine, under the adapter's lock.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct Room {
     InlineBytes inline_bytes;
 };
 
-// Returns an errno value.
+// Translates a request. Returns an errno value.
 [[nodiscard]] int translate(const Qp& qp, const ibv_send_wr& from, Room& room, roce::SendRequest& to) noexcept {
     const auto opcode = to_opcode(from.opcode);
     if (!opcode || !fits_sges(from.num_sge)) {
@@ -85,7 +85,8 @@ struct Room {
     return bytes;
 }
 
-// Returns an errno value. A message beyond the device's limit is told. One within it is a READ.
+// Returns an errno value. Reports a message that is longer than the device's limit. One within it that is too long is a
+// READ.
 [[nodiscard]] int reason_of(roce::PostVerdict verdict, const roce::SendRequest& request) noexcept {
     if (verdict == roce::PostVerdict::TooLong) [[unlikely]] {
         const std::uint64_t bytes = bytes_of(request);

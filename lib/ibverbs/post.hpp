@@ -1,4 +1,4 @@
-// How lists of requests are posted: one after the other, up to the first that is refused.
+// Posting of lists of requests: one after the other, up to the first that is refused.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,7 +12,7 @@ namespace cairn::ibverbs {
 
 using Sges = UnsetArray<roce::Sge, roce::kMaxSges>;
 
-// Writes the pieces to `sges`. A list that is too long is cut behind the last that the verdict needs.
+// Writes the pieces to `sges`. A list that is too long is cut after the last one that the verdict needs.
 [[nodiscard]] inline std::span<const roce::Sge> to_sges(const ibv_sge* from, int count, Sges& sges) noexcept {
     const auto taken = static_cast<std::size_t>(count);
     for (std::size_t i = 0; i < taken; ++i) {
@@ -24,7 +24,8 @@ using Sges = UnsetArray<roce::Sge, roce::kMaxSges>;
     return count >= 0 && count <= static_cast<int>(roce::kMaxSges);
 }
 
-// Calls `post`, which returns a PostVerdict, for each. Returns an errno value, and what was refused.
+// Calls `post`, which returns a PostVerdict, for each request. Returns an errno value, and the request that was
+// refused.
 template <class Post>
 int post_receives(ibv_recv_wr* requests, ibv_recv_wr** refused, Post&& post) noexcept {
     Sges sges;

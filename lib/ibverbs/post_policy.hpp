@@ -1,4 +1,5 @@
-// Whether a posted request leaves at once, or with the caller's next poll: a pure state machine, given the time.
+// Decides whether a posted request leaves at once, or with the caller's next poll: a pure state machine, given the
+// time.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +8,21 @@
 
 namespace cairn::ibverbs {
 
-// Each send is a system call, whatever it carries. So what a caller posts waits for its next poll, where that has shown
-// to follow soon: requests that are posted in a row then leave together, with the acknowledgements that are owed.
+// Each send is a system call, whatever it carries. So requests of a caller whose polls follow its posts soon wait for
+// the next poll. Requests that are posted in a row then leave together, with the acknowledgements that are owed.
 //
-// Posts and polls that follow a post soon, several in a row, show such a caller. One poll that comes late takes the
-// trust away. What waits is bounded; a helper sends it after a while if no poll comes.
+// Several posts in a row, each soon followed by a poll, show such a caller. One poll that comes late takes the trust
+// away. The wait is bounded: a helper sends the requests after a while if no poll comes.
 class PostPolicy {
 public:
-    static constexpr int kSure = 4;                          // so many in a row
+    static constexpr int kSure = 4;                          // this many in a row
     static constexpr Duration kSoon = microseconds(2);       // after a post that left at once
     static constexpr Duration kLate = microseconds(20);      // after the first of those that wait
     static constexpr std::uint64_t kMostBytes = 64U << 10U;  // that wait
     static constexpr int kMostPosts = 64;
 
-    // Requests of `bytes` were posted at `now`, which is not looked at while others wait. `bounded`: somebody sends
-    // what waits if no poll comes. Returns true if all that waits leaves now; then on_sent() follows.
+    // Notes that requests of `bytes` were posted at `now`, which is not looked at while others wait. `bounded`: the
+    // helper sends what waits if no poll comes. Returns true if all that waits leaves now; then on_sent() follows.
     // mutants: ibverbs-post-policy-on-post
     [[nodiscard]] bool on_post(std::uint64_t bytes, Instant now, bool bounded) noexcept {
         if (waiting_ == 0) {
@@ -34,12 +35,12 @@ public:
         bytes_ += bytes;
         return !bounded || trust_ < 0 || bytes_ >= kMostBytes || waiting_ >= kMostPosts;
     }
-    // What waited has left at `now`, right behind a post.
+    // Notes that waiting requests left at `now`, right after a post.
     void on_sent(Instant now) noexcept {
         forget_waiting();
         last_post_ = now;
     }
-    // A poll sends what waits at `now`.
+    // Notes that a poll sends what waits at `now`.
     // mutants: ibverbs-post-policy-on-poll
     void on_poll(Instant now) noexcept {
         if (waiting_ != 0) {
@@ -51,7 +52,7 @@ public:
             last_post_ = last_post_ - kSoon;  // one post, one lesson
         }
     }
-    // Something else sends what waits at `now`. If it waited for long, no poll came.
+    // Notes that something other than a post or a poll sends what waits at `now`. If it waited for long, no poll came.
     // mutants: ibverbs-post-policy-on-sent-by-other
     void on_sent_by_other(Instant now) noexcept {
         if (waiting_ != 0) {

@@ -67,7 +67,8 @@ void complete(Posting::Request& request) noexcept {
     request.wr.num_sge = is_inline ? 1 : static_cast<int>(request.sges.size());
 }
 
-// The first is judged by being posted: if it is refused, nothing was. What is posted changes no verdict of another.
+// Judges all requests but the first, which is judged by being posted: if it is refused, none was posted. Posting one
+// changes no verdict of another.
 // mutants: ibverbs-judge-others
 [[nodiscard]] int judge_others(const Qp& qp, std::span<Posting::Request> requests) noexcept {
     int reason = 0;

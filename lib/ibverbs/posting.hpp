@@ -8,17 +8,17 @@
 
 namespace cairn::ibverbs {
 
-// Nothing is posted before wr_complete(), and then all or nothing.
+// Requests of one batch. None is posted before wr_complete(), and then all or none.
 struct Posting {
     struct Request {
         ibv_send_wr wr{};
         std::vector<ibv_sge> sges;
         std::vector<std::uint8_t> inline_bytes;
-        ibv_sge inline_piece{};  // those, for the request
+        ibv_sge inline_piece{};  // the inline bytes, as the request's one piece
     };
 
     std::mutex mutex;               // held from wr_start() to wr_complete() or wr_abort()
-    std::vector<Request> requests;  // the first `count` are of this time; the others keep their memory
+    std::vector<Request> requests;  // the first `count` are of this batch; the others keep their memory
     std::size_t count = 0;
     int reason = 0;  // errno value of the first that went wrong
 

@@ -1,4 +1,4 @@
-// What programs ask for around fork(), and to share objects between parts of a process.
+// Functions around fork(), and for sharing objects between parts of a process.
 #include "lib/ibverbs/exports.hpp"
 #include "lib/ibverbs/guarded.hpp"
 #include "lib/ibverbs/objects.hpp"
@@ -6,7 +6,7 @@
 
 using namespace cairn::ibverbs;
 
-// Nothing is pinned, so that fork() harms nothing.
+// No memory is pinned, so fork() harms none.
 int ibv_fork_init(void) {
     return 0;
 }

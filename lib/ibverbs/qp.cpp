@@ -37,13 +37,13 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
     return std::nullopt;
 }
 
-// Programs have one structure for all queue pairs: what is said of receive requests that are posted elsewhere, or
-// nowhere, means nothing.
+// Returns whether the queue pair has receive requests of its own. Programs fill in one structure for all queue pairs:
+// if it has none, the values for them are ignored.
 [[nodiscard]] bool has_receives(const ibv_qp_init_attr_ex& wanted) noexcept {
     return wanted.srq == nullptr && wanted.qp_type != IBV_QPT_XRC_SEND;
 }
 
-// At least one of each: queues of no slots do not exist.
+// Returns the capacity, with at least one slot of each kind: queues of no slots do not exist.
 // mutants: ibverbs-capacity-of
 [[nodiscard]] roce::QpCapacity capacity_of(const ibv_qp_init_attr_ex& wanted, wire::Service service) noexcept {
     roce::QpCapacity capacity;
@@ -120,7 +120,7 @@ void count_users(Qp& qp, std::uint32_t step) noexcept {
     }
 }
 
-// Returns an errno value.
+// Judges the attributes. Returns an errno value.
 [[nodiscard]] int judge(ibv_context* context, const ibv_qp_init_attr_ex& wanted) noexcept {
     constexpr std::uint32_t kKnown =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -143,7 +143,7 @@ void count_users(Qp& qp, std::uint32_t step) noexcept {
     return is_whole && is_one && is_basic && is_possible(wanted) ? 0 : EINVAL;
 }
 
-// What the program gets is what it asked for, or more.
+// Writes the capacity, which is the wanted one or more.
 void answer_capacity(Qp& qp, ibv_qp_init_attr_ex& wanted) noexcept {
     const roce::QpCapacity capacity = capacity_of(wanted, wire::Service::Rc);
     qp.cap = wanted.cap;
@@ -178,7 +178,7 @@ std::unique_ptr<Qp> prepare(ibv_context* context, ibv_qp_init_attr_ex& wanted) {
     return qp;
 }
 
-// Returns true if nobody else stands for it.
+// Takes the queue pair off its target. Returns true if no other stands for it.
 [[nodiscard]] bool leave_target(Qp& qp) noexcept {
     std::erase(qp.target->holders, &qp);
     if (!qp.target->holders.empty()) {
@@ -319,7 +319,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
     {
         Context& context = Context::of(qp->context);
         const std::lock_guard hold(context.adapter->lock());
-        context.adapter->settle();  // what peers are owed leaves first
+        context.adapter->settle();  // packets that peers are owed leave first
         if (context.failures != nullptr) {
             context.failures->forget(ended);
         }

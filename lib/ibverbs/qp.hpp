@@ -9,16 +9,17 @@
 
 namespace cairn::ibverbs {
 
-// Of a connection or of datagrams. The adapter's lock guards all but the public part.
+// A queue pair of a connection or of datagrams. The adapter's lock guards all but the public part.
 struct Qp : ibv_qp_ex, OfContext, AsyncSource, roce::EventSink {
     Qp();
 
     void set_context(ibv_context* context) noexcept;
     void on_event() noexcept override;
-    // Its context is closed: it sends and receives nothing any more, until the program ends it.
+    // Stops the queue pair, since its context is closed: it sends and receives nothing any more. The program still has
+    // to end it.
     void stop() noexcept;
     void tell(roce::QpEvent event) noexcept;
-    // Becomes what another of its target is.
+    // Makes this one stand for the target of `other`.
     void stand_for(const Qp& other) noexcept;
     [[nodiscard]] std::optional<roce::QpEvent> poll_event() noexcept;
     [[nodiscard]] roce::QpState current_state() const noexcept;
@@ -39,7 +40,7 @@ struct Qp : ibv_qp_ex, OfContext, AsyncSource, roce::EventSink {
     std::unique_ptr<Posting> posting;  // nullptr: the queue pair is not extended
 };
 
-// Something was posted: the queue pair takes part in the next turn. Needs the lock.
+// Makes the queue pair take part in the next turn, since something was posted. Needs the lock.
 inline void wake(Qp& qp, roce::Engine& engine) noexcept {
     if (qp.is_datagrams()) {
         engine.wake(*qp.datagrams);
@@ -49,14 +50,14 @@ inline void wake(Qp& qp, roce::Engine& engine) noexcept {
 }
 
 // Returns how many requests its send queue takes. A slot is taken until the completion of its request, or of a later
-// one, was polled (IBTA vol. 1, 10.8.3): who posts until the queue is full does not overrun its completion queue. Needs
-// the lock.
+// one, was polled (IBTA vol. 1, 10.8.3). So a program that posts until the queue is full does not overrun its
+// completion queue. Needs the lock.
 [[nodiscard]] inline std::uint32_t free_slots(const Qp& qp) noexcept {
     return qp.is_datagrams() ? qp.datagrams->sends().free_slots()
                              : qp.connection->pair.requester().queue().free_slots();
 }
 
-// Posts one request, which leaves with the next turn. Adds the bytes of its memory to `bytes`. Needs the lock. Returns
+// Posts one request, which leaves with the next turn. Adds the length of its memory to `bytes`. Needs the lock. Returns
 // an errno value.
 [[nodiscard]] int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept;
 // Returns what post_one() would return now, if there is a slot.

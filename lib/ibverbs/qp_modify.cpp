@@ -1,4 +1,4 @@
-// Changes of a queue pair's state and attributes, and questions for them.
+// Modifies and queries a queue pair's state and attributes.
 #include <array>
 
 #include "lib/ibverbs/ah.hpp"
@@ -13,7 +13,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// The attributes of verbs.h, and those of the engine that they are. Others are judged here.
+// The attributes of verbs.h, and the engine's attributes that they stand for. Others are judged here.
 struct Known {
     unsigned bit;
     roce::Attribute attribute;
@@ -46,14 +46,15 @@ constexpr unsigned kJudgedHere = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
     return (mask & ~kJudgedHere) == 0 ? std::optional(set) : std::nullopt;
 }
 
-// Each end of XRC has half of a connection's attributes. Programs set all of them at both, as kernels allow.
+// Returns the attributes that the queue pair has. Each end of XRC has half of a connection's. Programs set all of them
+// at both, as kernels allow.
 [[nodiscard]] unsigned mask_for(ibv_qp_type type, unsigned mask) noexcept {
     constexpr unsigned kOfTargets = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     constexpr unsigned kOfInitiators = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
     return mask & ~(type == IBV_QPT_XRC_SEND ? kOfTargets : type == IBV_QPT_XRC_RECV ? kOfInitiators : 0U);
 }
 
-// Returns an errno value.
+// Judges a change. Returns an errno value.
 [[nodiscard]] int judge(const Qp& qp, const ibv_qp_attr& wanted, unsigned mask) noexcept {
     const auto has = [mask](unsigned bit) noexcept { return (mask & bit) != 0; };
     const bool is_first =
@@ -70,7 +71,7 @@ constexpr unsigned kJudgedHere = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
     return 0;
 }
 
-// Returns nullopt if a value means nothing.
+// Converts the values. Returns nullopt if one is invalid.
 [[nodiscard]] std::optional<roce::QpAttributes> to_values(const ibv_qp_attr& from, unsigned mask) noexcept {
     const std::optional<roce::Rights> access = to_remote_rights(from.qp_access_flags);
     if ((mask & IBV_QP_ACCESS_FLAGS) != 0 && !access) {
@@ -102,7 +103,7 @@ void note_change(Qp& qp, const ibv_qp_attr& made, unsigned mask) noexcept {
     qp.qp_base.state = state_of(qp.current_state());
 }
 
-// Throws bad_alloc.
+// Notifies the planned failures of a queue pair that is ready. Throws bad_alloc.
 void tell_planned_failures(Qp& qp) {
     PlannedFailures* const failures = Context::of(qp.qp_base.context).failures.get();
     if (failures == nullptr || qp.target != nullptr) {
@@ -116,7 +117,7 @@ void tell_planned_failures(Qp& qp) {
     }
 }
 
-// Needs the lock. Returns an errno value.
+// Modifies the queue pair. Needs the lock. Returns an errno value.
 [[nodiscard]] int modify(Qp& qp, const ibv_qp_attr& wanted, unsigned mask, Adapter& adapter) {
     const std::optional<roce::AttributeSet> set = to_attributes(mask);
     const std::optional<roce::QpAttributes> values = to_values(wanted, mask);
@@ -160,8 +161,8 @@ void tell_planned_failures(Qp& qp) {
 
 using namespace cairn::ibverbs;
 
-// A queue pair that goes to ERR or RESET answers nobody any more: what its peer is owed leaves first. What the change
-// makes (a NAK, flushed requests) leaves, or is told, before it returns.
+// A queue pair that goes to ERR or RESET answers no peer any more, so packets that its peer is owed leave first. A NAK
+// that the change makes leaves before the call returns; requests that it flushes have completed by then.
 // mutants: ibverbs-modify-qp
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* wanted, int mask) {
     return result_of([&] {

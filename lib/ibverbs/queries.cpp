@@ -1,4 +1,4 @@
-// What devices, ports and tables say of themselves.
+// Queries of devices, ports and their tables.
 #include <algorithm>
 #include <cstring>
 #include <ctime>
@@ -18,7 +18,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// An address that went leaves its entries empty.
+// Returns the GID; nullopt also if its address went.
 [[nodiscard]] std::optional<net::IpAddress> gid_of(ibv_context* context, std::uint32_t port, int index) noexcept {
     const Context& of = Context::of(context);
     const std::lock_guard hold(of.adapter->lock());
@@ -63,7 +63,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     return 0;
 }
 
-// As timestamps of completions are: all of it in the nanoseconds.
+// Writes the time as timestamps of completions have it: all of it in the nanoseconds.
 int query_clock(ibv_context*, ibv_values_ex* values) noexcept {
     values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
     if (values->comp_mask != 0) {

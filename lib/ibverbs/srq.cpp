@@ -16,7 +16,7 @@ ibv_async_event describe_srq(AsyncSource& source, ibv_event_type type) noexcept 
     return event;
 }
 
-// The limit means nothing to a queue that is made: ibv_modify_srq() sets it.
+// Returns whether there can be such a queue. The limit means nothing here: ibv_modify_srq() sets it.
 [[nodiscard]] bool is_possible(const ibv_srq_attr& wanted) noexcept {
     return wanted.max_wr >= 1 && is_within(Limit::SharedRequests, wanted.max_wr) &&
            is_within(Limit::SharedPieces, wanted.max_sge);
@@ -115,7 +115,7 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
     });
 }
 
-// All of it or nothing.
+// Changes all attributes, or none.
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
     const bool resizes = (which & IBV_SRQ_MAX_WR) != 0;
     if (resizes && !is_within(Limit::SharedRequests, wanted->max_wr)) {
@@ -131,7 +131,7 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
             return EINVAL;
         }
         queue.set_limit(limit);
-        adapter.settle();  // the event is told if there are fewer requests already
+        adapter.settle();  // the program gets the event at once if there are fewer requests already
         return 0;
     });
 }

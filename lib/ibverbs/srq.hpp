@@ -1,4 +1,4 @@
-// Shared receive queues, those of XRC too.
+// Shared receive queues, including those of XRC.
 #pragma once
 
 #include "lib/ibverbs/cq.hpp"
@@ -6,11 +6,11 @@
 
 namespace cairn::ibverbs {
 
-// The adapter's lock guards all but the public part.
+// A shared receive queue. The adapter's lock guards all but the public part.
 struct Srq : ibv_srq, OfContext, AsyncSource, roce::EventSink {
     Srq(std::uint32_t slots, std::uint32_t max_sges);
 
-    // Fewer requests are left than the limit.
+    // Notes that fewer requests are left than the limit.
     void on_event() noexcept override;
 
     [[nodiscard]] static Srq& of(ibv_srq* srq) noexcept { return *static_cast<Srq*>(srq); }

@@ -27,8 +27,8 @@ constexpr std::size_t kStackBytes = 256U << 10U;
 constexpr int kWaiting = 8;
 constexpr timeval kPatience{2, 0};
 
-// Of this process; -1: there is none. A child of fork() has neither the thread nor the right to the socket: it begins
-// anew.
+// The socket of this process; -1: there is none. A child of fork() has neither the thread nor the right to the socket:
+// it begins anew.
 int socket_of_process = -1;
 
 void forget_statistics() noexcept {

@@ -1,4 +1,5 @@
-// What libraries read of sysfs: files that are there (cairn-run makes some), else what this library knows.
+// Answers reads of sysfs by libraries: from files that are there (cairn-run makes some), else from what this library
+// knows.
 #include <fcntl.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The values of verbs.h and those of the engine that mean the same.
+// Translations between values of verbs.h and those of the engine.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,12 +21,12 @@ namespace cairn::ibverbs {
 [[nodiscard]] ibv_event_type event_of(roce::QpEvent event) noexcept;
 [[nodiscard]] ibv_qp_state state_of(roce::QpState state) noexcept;
 
-// nullopt: there is no such value, or it is of what this library does not have.
+// Returns nullopt if there is no such value, or it is of something that this library does not have.
 [[nodiscard]] std::optional<roce::QpState> to_state(ibv_qp_state state) noexcept;
 [[nodiscard]] std::optional<roce::WorkOpcode> to_opcode(ibv_wr_opcode opcode) noexcept;
-// Of a region or window (IBTA vol. 1, 11.2.8).
+// Returns the rights of a region or window (IBTA vol. 1, 11.2.8).
 [[nodiscard]] std::optional<roce::Rights> to_rights(unsigned access) noexcept;
-// Of a queue pair: what its peer may ask for.
+// Returns the rights of a queue pair's peer.
 [[nodiscard]] std::optional<roce::Rights> to_remote_rights(unsigned access) noexcept;
 [[nodiscard]] unsigned access_of(roce::Rights rights) noexcept;
 [[nodiscard]] std::uint32_t mtu_bytes(ibv_mtu mtu) noexcept;  // 0: there is no such MTU

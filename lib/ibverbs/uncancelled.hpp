@@ -1,6 +1,6 @@
-// System calls that are no cancellation points (pthreads): a thread that is cancelled in one would leave a lock behind,
-// or unwind through a function that nothing may leave but a return. Each does what the function of the same name does.
-// Those of the port are in shared/system_calls.cpp.
+// System calls that are no cancellation points (pthreads). A thread that is cancelled in one would leave a lock held,
+// or unwind through a function that must only return. Each does what the function of the same name does. The calls of
+// the port are in shared/system_calls.cpp.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 namespace cairn::ibverbs {
 
-// Threads are not cancelled in its scope.
+// Keeps the thread from being cancelled in its scope.
 // mutants: ibverbs-no-cancellation
 class NoCancellation {
 public:
@@ -35,7 +35,7 @@ inline int close(int fd) noexcept {
 inline ssize_t write(int fd, const void* bytes, std::size_t count) noexcept {
     return syscall(SYS_write, fd, bytes, count);
 }
-// Does not wait, whatever the descriptor's mode.
+// Reads without waiting, whatever the descriptor's mode.
 inline ssize_t read_now(int fd, void* bytes, std::size_t count) noexcept {
     const iovec room{bytes, count};
     constexpr long kAtItsPosition = -1;

@@ -11,7 +11,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-// A window gives rights to peers. Adapters accept this flag with the others.
+// This flag gives peers nothing. Adapters accept it with the others.
 constexpr unsigned kMeansNothing = IBV_ACCESS_LOCAL_WRITE;
 
 // mutants: ibverbs-describe-window

@@ -28,8 +28,8 @@ std::shared_ptr<SharedXrcd> make_domain(Adapter& adapter) {
     return made;
 }
 
-// Finds the domain of a file, or makes it, as `flags` say. nullptr, with errno: EBADF; EAGAIN, there is none; EINVAL,
-// there is one.
+// Finds the domain of a file, or makes it, as `flags` say. Returns nullptr, with errno. EBADF: it is no file. EAGAIN:
+// there is no domain. EINVAL: there is one.
 std::shared_ptr<SharedXrcd> domain_of_file(Adapter& adapter, int fd, int flags) {
     struct stat info {};
     if (fstat(fd, &info) != 0) {
@@ -69,7 +69,7 @@ void SharedTarget::on_event() noexcept {
     }
 }
 
-// Domains are not shared between processes: who opens a file's in another gets one of its own.
+// Domains are not shared between processes: a process that opens the same file gets a domain of its own.
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
     constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     if ((wanted->comp_mask & kNeeded) != kNeeded || wanted->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED ||

@@ -15,20 +15,20 @@ struct Qp;
 // A target, and the queue pairs of verbs.h that stand for it: the one that made it, and those that ibv_open_qp() gave.
 // It ends with the last of them. The adapter's lock guards it.
 struct SharedTarget : roce::EventSink {
-    // All of them are told.
+    // Passes the event on to all of them.
     void on_event() noexcept override;
 
     roce::Engine::RcQp* connection = nullptr;
     std::vector<Qp*> holders{};
 };
 
-// The domain of all who opened one with the same file. The adapter's lock guards it.
+// A domain. All contexts that opened one with the same file share it. The adapter's lock guards it.
 struct SharedXrcd {
     roce::Xrcd id{};
     std::vector<SharedTarget*> targets{};
 };
 
-// Joins XRC targets and receive queues.
+// A domain of verbs.h, which XRC targets and receive queues join.
 struct Xrcd : ibv_xrcd, OfContext {
     std::shared_ptr<SharedXrcd> shared;
     std::uint32_t users = 0;

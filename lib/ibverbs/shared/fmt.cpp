@@ -1,4 +1,4 @@
-// The compiled part of fmt, which a drop-in library cannot ask of the machine that it comes to.
+// The compiled part of fmt. A drop-in library cannot rely on one of the machine that it is used on.
 #include <fmt/format-inl.h>
 
 template FMT_API auto fmt::detail::dragonbox::to_decimal(float) noexcept -> fmt::detail::dragonbox::decimal_fp<float>;

@@ -1,4 +1,5 @@
-// The calls that the port makes under the adapter's lock, for this library alone: here they are no cancellation points.
+// The system calls that the port makes under the adapter's lock, for this library alone: here they are no cancellation
+// points.
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
