@@ -1,4 +1,4 @@
-// Where endpoints are, and the way to their peers.
+// The addresses of endpoints, and the paths to their peers.
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -34,7 +34,7 @@ namespace {
     return 0;
 }
 
-// Tells the program that what it asked for is done, or why not.
+// Notifies the program that its request is done, or why it failed.
 void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
     tell(std::make_unique<Event>(endpoint, type, status));
 }
@@ -57,7 +57,7 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
     return 0;
 }
 
-// Returns an errno value.
+// Sets the option. Returns an errno value.
 [[nodiscard]] int set_endpoint_option(Endpoint& endpoint, int name, std::span<const std::uint8_t> value) noexcept {
     constexpr std::uint8_t kLargestTimeout = 31;
     const bool unbound = endpoint.state == State::Idle || endpoint.state == State::Bound;
@@ -85,16 +85,16 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
     }
 }
 
-// Fills in the port. Returns an errno value: it is taken, or all are.
+// Claims a port, and writes it to the claim. Returns an errno value: the port is taken, or all are.
 [[nodiscard]] int claim_alone(PortClaim& claim) {
     claim.port = claim_port(claim);
     return claim.port != 0 ? 0 : EADDRINUSE;
 }
 
-// Likewise, and no other program of the address has it.
+// As claim_alone(), for a port that no other program of the address has either.
 // mutants: rdmacm-claim-with-service
 [[nodiscard]] int claim_with_service(const Endpoint& endpoint, const Device& device, PortClaim& claim) {
-    constexpr int kTries = 64;  // other programs have taken so many of the ports that are free here
+    constexpr int kTries = 64;  // limit of attempts: other programs may have taken this many ports that are free here
     const std::uint16_t wanted = claim.port;
     int refused = 0;
     for (int tries = 0; tries < (wanted != 0 ? 1 : kTries); ++tries) {
@@ -142,7 +142,7 @@ ibv_ah_attr way_to(const Endpoint& endpoint, const net::IpAddress& remote) noexc
 
 ibv_sa_path_rec path_of(const Endpoint& endpoint) noexcept {
     constexpr std::uint8_t kExactly = 2;
-    constexpr std::uint8_t kLifetime = 12;  // of packets, as the connection manager has it
+    constexpr std::uint8_t kLifetime = 12;  // of packets, as the connection manager assumes
     ibv_sa_path_rec path{};
     path.dgid = ibverbs::to_gid(endpoint.remote.address);
     path.sgid = ibverbs::to_gid(endpoint.local.address);
@@ -195,7 +195,7 @@ int bind(Endpoint& endpoint, const End& local) {
                                                                 : EINVAL;
 }
 
-// A loopback to itself is asked for by the unspecified address.
+// A caller asks for a loopback to itself by the unspecified address.
 int resolve_address(Endpoint& endpoint, const std::optional<End>& local, const End& remote) {
     const Held held(endpoint);
     const Answer verdict = judge_call(endpoint.state, Call::ResolveAddress);

@@ -1,4 +1,4 @@
-// rdma_getaddrinfo(): getaddrinfo() in other words.
+// rdma_getaddrinfo(): getaddrinfo() with structures of its own.
 #include <netdb.h>
 
 #include <cstdlib>
@@ -51,7 +51,7 @@ namespace {
     return hints;
 }
 
-// What rdma_freeaddrinfo() frees is made by malloc(). Returns false if there is no memory.
+// Copies the address to memory of malloc(), as rdma_freeaddrinfo() frees it. Returns false if there is no memory.
 [[nodiscard]] bool copy(const sockaddr* from, socklen_t bytes, sockaddr*& to, socklen_t& to_bytes) noexcept {
     to = static_cast<sockaddr*>(std::malloc(bytes));
     if (to == nullptr) {
@@ -86,7 +86,7 @@ namespace {
            copy(from.ai_addr, from.ai_addrlen, to.ai_dst_addr, to.ai_dst_len);
 }
 
-// Returns 0; what getaddrinfo() returns; -1, with errno.
+// Returns 0, or the error of getaddrinfo(); -1, with errno.
 [[nodiscard]] int look_up(const char* node, const char* service, const rdma_addrinfo* hints, rdma_addrinfo& to) {
     const addrinfo asked = hints != nullptr ? hints_of(*hints) : addrinfo{};
     addrinfo* found = nullptr;

@@ -1,4 +1,4 @@
-// How endpoints listen, connect, and part.
+// Endpoints listen, connect, and part.
 #include <algorithm>
 #include <cerrno>
 
@@ -21,7 +21,7 @@ constexpr std::uint8_t kMostRetries = 7;
     return std::min(wanted, kMostRetries);
 }
 
-// One of several devices at which an endpoint listens that is bound to none.
+// Listens at one of several devices, for an endpoint that is bound to none.
 [[nodiscard]] int listen_on(Device& device, Endpoint& endpoint, std::uint32_t backlog) {
     const wire::ServiceId service = service_of(endpoint, endpoint.local.port);
     if (const int taken = claim_service(device, service, false); taken != 0) {
@@ -49,7 +49,8 @@ constexpr std::uint8_t kMostRetries = 7;
     return endpoint.device->exchange->listen(endpoint, backlog);
 }
 
-// The device may have another listener of the port, if the endpoint listens to one family only.
+// Stops listening at the device. The device may have another listener of the port, if the endpoint listens to one
+// family only.
 // mutants: rdmacm-unlisten-on
 void unlisten_on(Device& device, Endpoint& endpoint) {
     bool listened = false;
@@ -87,7 +88,7 @@ void unlisten_on(Device& device, Endpoint& endpoint) {
     return reason;
 }
 
-// What may connect has a service whose requests say who asks.
+// Returns whether the endpoint may connect: its port space has services, whose requests carry the requester's address.
 [[nodiscard]] bool has_service(const Endpoint& endpoint) noexcept {
     return endpoint.space == RDMA_PS_TCP || endpoint.space == RDMA_PS_UDP;
 }
@@ -148,7 +149,7 @@ void unlisten_on(Device& device, Endpoint& endpoint) {
     return 0;
 }
 
-// Answers a peer's question for datagrams. It needs no reply.
+// Answers a peer's question for datagrams. The answer needs no reply.
 [[nodiscard]] int answer_question(Endpoint& endpoint, wire::SidrStatus status, const cm::DatagramService& service) {
     Exchange& exchange = *endpoint.device->exchange;
     const std::optional<cm::CallRefusal> refusal =
@@ -161,7 +162,7 @@ void unlisten_on(Device& device, Endpoint& endpoint) {
     return 0;
 }
 
-// Refuses what a peer asked for, or replied. Returns an errno value.
+// Refuses a peer's request or reply. Returns an errno value.
 [[nodiscard]] int refuse(Endpoint& endpoint, wire::RejectReason why, std::span<const std::uint8_t> private_data) {
     if (endpoint.is_datagrams()) {
         return answer_question(endpoint, wire::SidrStatus::Rejected, {{}, {}, private_data});
@@ -231,7 +232,7 @@ int connect(Endpoint& endpoint, const rdma_conn_param& wanted) {
     return 0;
 }
 
-// What cannot be accepted is refused, as a kernel does it: the peer need not wait.
+// Accepts a request. One that cannot be accepted is refused, as a kernel does it: the peer need not wait.
 // mutants: rdmacm-accept
 int accept(Endpoint& endpoint, const rdma_conn_param& wanted) {
     const Held held(endpoint);

@@ -29,10 +29,11 @@ struct Process {
     PortTable ports;
     std::minstd_rand chance{std::random_device{}()};
 };
-// A child of fork() has no connections. It forgets its parent's without ending them.
+// The state of this process. A child of fork() has no connections. It forgets its parent's without ending them.
 using OfThisProcess = ibverbs::OfProcess<Process>;
 
-// Peers of a program that exits are told, as by a kernel that closes its files; but not if exit() interrupted a turn.
+// Notifies the peers of a program that exits, as a kernel does that closes its files. Does nothing if exit()
+// interrupted a turn.
 void end_connections() noexcept {
     Process* const all = OfThisProcess::find();
     if (all == nullptr || !all->mutex.try_lock()) {
@@ -59,7 +60,7 @@ Process& process() {
     return all;
 }
 
-// Needs the lock of the process.
+// Opens the device. Needs the lock of the process.
 Device* open_locked(Process& all, const ibverbs::Device& of) {
     const auto known = std::find_if(all.devices.begin(), all.devices.end(),
                                     [&of](const std::unique_ptr<Device>& each) { return each->of == &of; });
@@ -91,7 +92,7 @@ Device* open_locked(Process& all, const ibverbs::Device& of) {
 
 Device::Device() noexcept = default;
 
-// Only of a device that could not be opened: others stay.
+// Called only for a device that could not be opened: others stay.
 Device::~Device() {
     if (pd != nullptr) {
         ibv_dealloc_pd(pd);

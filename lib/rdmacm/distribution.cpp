@@ -25,7 +25,7 @@ namespace cairn::rdmacm {
 namespace {
 
 constexpr const char* kFile = "/dev/infiniband/rdma_cm";
-constexpr const char* kOurs = "cairn_rdma_create_id";  // what only this library's own librdmacm.so.1 imports
+constexpr const char* kOurs = "cairn_rdma_create_id";  // the symbol that only this library's own librdmacm.so.1 imports
 
 std::atomic<const Distribution*> loaded{nullptr};
 
@@ -38,7 +38,7 @@ std::atomic<const Distribution*> loaded{nullptr};
     }
 }
 
-// The calls by which the distribution's library comes to the kernel. Each is the function of the same name, but for
+// The calls of the distribution's library to the kernel. Each does what the function of the same name does, except for
 // the files of rdma_cm.
 extern "C" {
 
@@ -58,7 +58,7 @@ int open_for_distribution(const char* path, int flags, ...) {
     }
 }
 
-// A cancellation point, as write() is.
+// Is a cancellation point, as write() is.
 ssize_t write_for_distribution(int fd, const void* bytes, std::size_t count) {
     const std::shared_ptr<ucma::File> file = file_of(fd);
     if (file == nullptr) {
@@ -92,7 +92,7 @@ int fxstat_for_distribution(int, int fd, struct stat* out) {
     return fstat_for_distribution(fd, out);
 }
 
-// An rsocket of datagrams has a way to itself, and names it by a LID, as on InfiniBand.
+// An rsocket of datagrams has a path to itself, and names it by a LID, as on InfiniBand.
 ibv_ah* create_ah_for_distribution(ibv_pd* pd, ibv_ah_attr* wanted) {
     if (wanted->is_global != 0) {
         return ibv_create_ah(pd, wanted);
@@ -102,7 +102,7 @@ ibv_ah* create_ah_for_distribution(ibv_pd* pd, ibv_ah_attr* wanted) {
     return ibv_create_ah(pd, &way);
 }
 
-// What the kernel would say by netlink is of other devices.
+// Fails, since the kernel's answers by netlink are about other devices.
 int nl_connect_for_distribution(void*, int) {
     constexpr int kFailure = 1;  // NLE_FAILURE
     return -kFailure;
@@ -127,7 +127,8 @@ const std::array kRedirects{
     Redirect{"nl_connect", address_of(nl_connect_for_distribution)},
 };
 
-// Returns where the loader looks for libraries of the program, but for those that stand in its cache alone.
+// Returns the folders where the loader looks for libraries of the program. Libraries that stand in its cache alone are
+// not among them.
 [[nodiscard]] std::vector<std::string> loader_folders() {
     void* const program = dlopen(nullptr, RTLD_LAZY);
     Dl_serinfo size{};
@@ -151,7 +152,7 @@ const std::array kRedirects{
     return folders;
 }
 
-// Returns nullptr if the file is none, or one of ours; `why` has the reason, if the loader gave one.
+// Loads the file. Returns nullptr if it is no library, or one of ours; `why` has the reason, if the loader gave one.
 [[nodiscard]] void* load(const std::string& file, std::string& why) {
     if (access(file.c_str(), R_OK) != 0) {
         return nullptr;

@@ -12,9 +12,9 @@ namespace cairn::rdmacm {
 
 namespace {
 
-constexpr std::uint16_t kAnyPort = 4791;  // of a route no packet takes
+constexpr std::uint16_t kAnyPort = 4791;  // the port of a route that no packet takes
 
-// A socket that sends nothing.
+// Opens a socket that sends nothing.
 [[nodiscard]] OwnedFd open_probe(bool is_v6) noexcept {
     return OwnedFd(socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }

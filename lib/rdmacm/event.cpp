@@ -11,7 +11,8 @@ namespace cairn::rdmacm {
 
 namespace {
 
-// Of the channel of an endpoint: many a one has nothing there when it ends, while others have much.
+// Removes events from the channel of an endpoint. Many endpoints have no event there when they end, while others have
+// many.
 // mutants: rdmacm-take-back
 template <class Which>
 std::vector<std::unique_ptr<Event>> take_back(const Endpoint& endpoint, const Which& which) {
@@ -40,7 +41,7 @@ void add(Channel& channel, std::unique_ptr<Event> event) {
     channel.count.show_one();
 }
 
-// Of a channel that has one.
+// Takes the first event of a channel that has one.
 std::unique_ptr<Event> pop_first(Channel& channel) noexcept {
     std::unique_ptr<Event> event = std::move(channel.waiting.front());
     channel.waiting.pop_front();
@@ -48,7 +49,7 @@ std::unique_ptr<Event> pop_first(Channel& channel) noexcept {
     return event;
 }
 
-// This thread has the lock, or is about to have it. A signal handler on it looks at this.
+// True while this thread has the lock, or is about to have it. A signal handler on it looks at this.
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::atomic<bool> has_event_lock{false};
 
 }  // namespace

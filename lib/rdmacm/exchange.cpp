@@ -31,7 +31,7 @@ namespace {
     return RDMA_CM_EVENT_CONNECT_ERROR;
 }
 
-// News without more to tell.
+// The data of an event that has none to pass on.
 struct Heard {
     News news;
     int status = 0;
@@ -89,7 +89,7 @@ Result<std::unique_ptr<Exchange>> Exchange::open(Device& device) {
     const std::lock_guard hold(device.adapter().lock());
     broker::Voice* const voice = device.adapter().voice();
     connections::HomeConfig config;
-    config.has_queue_pair_1 = voice != nullptr;  // the broker leads what comes for us here
+    config.has_queue_pair_1 = voice != nullptr;  // the broker leads management datagrams for us here
     config.cm.ack_delay = wire::CmTimeout{kThereAndBack};
     Result<std::unique_ptr<connections::Home>> home =
         connections::Home::create(connections::Agent::create(), device.adapter().worker(), config);

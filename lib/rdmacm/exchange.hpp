@@ -1,4 +1,4 @@
-// The connections of an adapter for rdma_cm: the place where the connection manager and the endpoints meet.
+// The connections of an adapter for rdma_cm: connects the connection manager with the endpoints.
 #pragma once
 
 #include <map>
@@ -18,36 +18,36 @@
 
 namespace cairn::rdmacm {
 
-// It owns the connections of the adapter's worker, and queue pair 1 with them. Its user is every endpoint that is bound
-// to the device, and every endpoint that listens everywhere. Needs the adapter's lock, as does all that it calls.
+// Owns the connections of the adapter's worker, and queue pair 1 with them. Its users are the endpoints that are bound
+// to the device, and those that listen everywhere. Needs the adapter's lock, as do all functions that it calls.
 class Exchange final : private cm::User, private worker::Tenant {
 public:
-    // Errors: those of Home::create().
+    // Opens the exchange of the device. Errors: those of Home::create().
     static Result<std::unique_ptr<Exchange>> open(Device& device);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    // Returns an errno value.
+    // Listens for the endpoint. Returns an errno value.
     [[nodiscard]] int listen(Endpoint& endpoint, std::uint32_t backlog);
-    // Returns false if it does not listen here.
+    // Stops listening. Returns false if the endpoint does not listen here.
     [[nodiscard]] bool unlisten(Endpoint& endpoint);
-    // They name the endpoint by the connection or question that is made.
+    // Connect, or ask a question for datagrams. The id that they make names the endpoint.
     [[nodiscard]] int connect(Endpoint& endpoint, const cm::ConnectRequest& request);
     [[nodiscard]] int ask(Endpoint& endpoint, const cm::ResolveRequest& request);
     // Ends the endpoint's connection or question as its state demands.
     void abandon(Endpoint& endpoint);
-    // The endpoint has answered its question.
+    // Forgets the question that the endpoint has answered.
     void forget_question(Endpoint& endpoint) noexcept;
-    // The program says that packets of the peer came.
+    // Notifies the connection manager that packets of the peer came, as the program reports.
     void tell_established(Endpoint& endpoint);
-    // The queue pair of our end is in RTS, after Replied.
+    // Establishes a connection after Replied; the queue pair of our end is in RTS.
     [[nodiscard]] std::optional<cm::CallRefusal> establish(cm::ConnectionId id);
-    // Ends those of all endpoints. The program exits.
+    // Ends the connections and questions of all endpoints, as the program exits.
     void end_all();
 
     [[nodiscard]] cm::Manager& manager() noexcept { return home_->manager(); }
     [[nodiscard]] Instant now() noexcept;
-    // What is to be sent leaves, and endpoints are told what follows.
+    // Sends what is due, and then notifies endpoints of the results.
     void settle();
 
 private:
@@ -60,13 +60,14 @@ private:
     void hear(const cm::DatagramRequested& said);
     void hear(const cm::Resolved& said);
     template <class Kind>
-    void hear(const Kind& said);  // of the others: only that they came
+    void hear(const Kind& said);  // takes in events of other kinds, which have no data to pass on
     [[nodiscard]] bool take(const Service& service, std::uint32_t backlog);
     void drop(const Service& service);
     void hold(const Service& service, const cm::Event& request);
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return linger_.next_deadline(); }
-    // Does what `news` means for the endpoint. Returns the event to be completed and told; nullptr if there is none.
+    // Changes the endpoint's state as `news` demands. Returns the event to be completed and queued; nullptr if there is
+    // none.
     [[nodiscard]] std::unique_ptr<Event> apply(Endpoint* endpoint, News news, int status);
     [[nodiscard]] Endpoint* find(cm::ConnectionId id) noexcept;
     [[nodiscard]] Endpoint* find_listener(cm::ServiceKind kind, wire::ServiceId service) noexcept;
@@ -81,13 +82,13 @@ private:
     std::unordered_map<std::uint32_t, Endpoint*> questions_;    // by DatagramId
 };
 
-// Returns a number that nobody can guess. Needs the adapter's lock, as the next does.
+// Returns a number that peers cannot guess. Needs the adapter's lock, as the next does.
 [[nodiscard]] Psn draw_psn(const Device& device) noexcept;
 [[nodiscard]] std::uint32_t path_mtu_bytes(const Device& device) noexcept;
-// The service of a port, of the endpoint's port space.
+// Returns the service of a port, in the endpoint's port space.
 [[nodiscard]] wire::ServiceId service_of(const Endpoint& endpoint, std::uint16_t port) noexcept;
 [[nodiscard]] int errno_of(cm::CallRefusal refusal) noexcept;
-// Fills in what the program is told of its peer.
+// Writes the parameters and private data of the peer to the event.
 void describe(Event& event, const cm::QpParameters& peer, const cm::PrivateBytes& data) noexcept;
 
 }  // namespace cairn::rdmacm

@@ -1,4 +1,4 @@
-// Listeners of an exchange, and what peers ask of them.
+// Listeners of an exchange, and the requests of peers to them.
 #include <cerrno>
 
 #include "lib/rdmacm/exchange.hpp"
@@ -7,7 +7,7 @@ namespace cairn::rdmacm {
 
 namespace {
 
-// Returns the type of the queue pair at the end that is asked.
+// Returns the type of the queue pair at the end that the peer asks for.
 [[nodiscard]] ibv_qp_type asked_type_of(wire::TransportService transport) noexcept {
     return transport == wire::TransportService::Uc         ? IBV_QPT_UC
            : transport == wire::TransportService::Extended ? IBV_QPT_XRC_RECV
@@ -39,7 +39,7 @@ namespace {
     return asked;
 }
 
-// Nobody listened in time. A request that ended meanwhile is not there any more.
+// Refuses a request for which no listener came in time. A request that ended meanwhile is not there any more.
 void refuse(cm::Manager& manager, const cm::Event& request, Instant now) {
     if (const auto* const asked = std::get_if<cm::Requested>(&request)) {
         (void)manager.reject(asked->id, {wire::RejectReason::InvalidServiceId, {}, {}}, now);
@@ -55,7 +55,7 @@ Endpoint* Exchange::find_listener(cm::ServiceKind kind, wire::ServiceId service)
     return found == listeners_.end() ? nullptr : found->second;
 }
 
-// What came between the end of the last listener and now is for this one.
+// Requests that came since the end of the last listener are for this one.
 int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
     const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
     std::vector<cm::Event> held;

@@ -1,4 +1,4 @@
-// Ids: made, ended, bound, and what is told of them.
+// Ids: made, ended, bound and moved.
 #include "lib/rdmacm/id.hpp"
 
 #include <arpa/inet.h>

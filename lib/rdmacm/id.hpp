@@ -1,4 +1,4 @@
-// What lies behind an rdma_cm_id: what librdmacm adds to an endpoint.
+// The part of an rdma_cm_id that librdmacm adds to an endpoint.
 #pragma once
 
 #include <infiniband/sa.h>
@@ -23,17 +23,17 @@ struct Id : rdma_cm_id {
 
     OwnedEndpoint endpoint;
     bool is_synchronous = false;  // its channel is its own; calls wait for their events
-    bool failed = false;          // its queue pair did not take the connection; what follows is not told
+    bool failed = false;          // its queue pair did not take the connection; events that follow are dropped
     std::uint8_t initiator_depth = 0;
     std::uint8_t responder_resources = 0;
     ibv_ece local_ece{};
     ibv_ece remote_ece{};
-    std::unique_ptr<ibv_qp_init_attr> wanted_qp;  // of the ids that come by get_request()
+    std::unique_ptr<ibv_qp_init_attr> wanted_qp;  // of ids that come by get_request()
     std::vector<std::uint8_t> connect_data;       // in front of the private data of connect()
     ibv_sa_path_rec path{};
 };
 
-// As rdma_create_id(), for a queue pair of any type.
+// Does what rdma_create_id() does, for a queue pair of any type.
 [[nodiscard]] int create_id(rdma_event_channel* channel, rdma_cm_id** out, void* context, rdma_port_space space,
                             ibv_qp_type type);
 // Makes the id of a request. Needs the EventLock.
@@ -59,7 +59,7 @@ template <class Work>
 int guarded(Work&& work) noexcept {
     try {
         return result_of(work());
-    } catch (...) {  // bad_alloc, or what the standard library makes of it
+    } catch (...) {  // bad_alloc, or an exception that the standard library made of it
         ibverbs::complain_of_memory();
         return result_of(ENOMEM);
     }

@@ -1,4 +1,4 @@
-// Connections of ids, as librdmacm has them.
+// Connections of ids, as librdmacm makes them.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 constexpr auto kDeepest = static_cast<std::uint8_t>(cairn::roce::kMaxRdAtomic);
 constexpr std::uint8_t kVendorOptionRefused = 35;  // the reason of a REJ (12.6.7.2)
 
-// Returns 0; -1, with errno.
+// Moves the queue pair to the state. Returns 0; -1, with errno.
 [[nodiscard]] int move_to(Id& id, ibv_qp_state state, const auto& change) {
     ibv_qp_attr attributes{};
     int mask = 0;
@@ -39,7 +39,7 @@ constexpr std::uint8_t kVendorOptionRefused = 35;  // the reason of a REJ (12.6.
            (wanted->initiator_depth == RDMA_MAX_INIT_DEPTH || wanted->initiator_depth <= kDeepest);
 }
 
-// What the program says, completed by what the id knows. `data` holds the private data.
+// Returns the program's parameters, completed from the id. `data` holds the private data.
 [[nodiscard]] rdma_conn_param parameters_of(const Id& id, const rdma_conn_param* wanted,
                                             std::vector<std::uint8_t>& data) {
     constexpr std::uint8_t kRetries = 7;

@@ -1,4 +1,4 @@
-// Ids by what rdma_getaddrinfo() found; requests, and the list of devices.
+// Ids made of results of rdma_getaddrinfo(); requests, and the list of devices.
 #include <cstdlib>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kResolveMilliseconds = 2000;
 
-// Returns 0; -1, with errno.
+// Makes the id listen. Returns 0; -1, with errno.
 [[nodiscard]] int prepare_listener(Id& id, const rdma_addrinfo& found, ibv_pd* pd, const ibv_qp_init_attr* wanted) {
     if (cairn_rdma_bind_addr(&id, found.ai_src_addr) != 0) {
         return -1;
@@ -52,7 +52,7 @@ constexpr int kResolveMilliseconds = 2000;
     });
 }
 
-// Returns an errno value.
+// Returns 0 if the event is a request, else the reason as an errno value.
 [[nodiscard]] int reason_against(const rdma_cm_event& event) noexcept {
     if (event.event == RDMA_CM_EVENT_REJECTED) {
         return ECONNREFUSED;
@@ -146,7 +146,7 @@ ibv_context** cairn_rdma_get_devices(int* count) {
     return list;
 }
 
-// The devices stay open.
+// Frees the list. The devices stay open.
 void cairn_rdma_free_devices(ibv_context** list) {
     std::free(list);
 }

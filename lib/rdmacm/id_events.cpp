@@ -1,4 +1,4 @@
-// What programs are told: event channels, and what each event does before a program gets it.
+// Event channels, and the effect of each event before a program gets it.
 #include <array>
 #include <utility>
 
@@ -55,7 +55,7 @@ static_assert(kNames.size() == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
     return result_of(ibv_attach_mcast(id.qp, &event.param.ud.ah_attr.grh.dgid, 0));
 }
 
-// Does what the event means for the id and its queue pair. Returns false if the program is not to be told.
+// Applies the event to the id and its queue pair. Returns false if the program is not to get it.
 [[nodiscard]] bool prepare(Event& event) {
     Id& id = Id::of(event.id);
     switch (event.event) {
@@ -101,7 +101,7 @@ static_assert(kNames.size() == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
     return true;
 }
 
-// Returns an errno value; 0 without an event: there is none for the program yet.
+// Takes the next event. Returns an errno value; 0 without an event if there is none for the program yet.
 [[nodiscard]] int take_prepared(Channel& channel, rdma_cm_event*& out) {
     const NoCancellation whole;
     std::unique_ptr<Event> event = take(channel);
@@ -159,11 +159,11 @@ void cairn_rdma_destroy_event_channel(rdma_event_channel* channel) {
     delete &ended;
 }
 
-// A cancellation point while it waits; nothing is held then, and no object of it needs an end: a thread that is
-// cancelled unwinds through here without one. An event may have been taken back behind the descriptor's count, by the
-// end of its id: then there is none, and it waits again. A program may cancel the thread and end the channel without
-// joining it. So a thread that is to end does so before it looks at the channel. Behind the wait it has the count of an
-// event, and no cancellation point comes before it has the event.
+// Is a cancellation point while it waits. It holds no lock then, and has no object with a destructor: a thread that is
+// cancelled unwinds without one. An id that ended may have taken its event back after the descriptor counted it. Then
+// there is none, and the call waits again. A program may cancel the thread and end the channel without joining it, so
+// the thread tests for that before it looks at the channel. After the wait it has the count of an event, and no
+// cancellation point comes before it has the event.
 // mutants: rdmacm-get-cm-event
 int cairn_rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
     if (event == nullptr) {

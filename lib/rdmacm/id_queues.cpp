@@ -35,7 +35,7 @@ void destroy_cqs(rdma_cm_id& id) noexcept {
     return cq != nullptr;
 }
 
-// Makes the completion queues of the id, those of 0 slots apart. Returns false, with errno.
+// Makes the completion queues of the id, except those of 0 slots. Returns false, with errno.
 [[nodiscard]] bool make_cqs(rdma_cm_id& id, std::uint32_t send_slots, std::uint32_t receive_slots) noexcept {
     if (make_cq(id, receive_slots, id.recv_cq_channel, id.recv_cq) &&
         make_cq(id, send_slots, id.send_cq_channel, id.send_cq)) {
@@ -68,7 +68,7 @@ void destroy_cqs(rdma_cm_id& id) noexcept {
     return 0;
 }
 
-// Completes what the program asked for by what the id has. Returns an errno value.
+// Completes the attributes that the program asked for from the id. Returns an errno value.
 [[nodiscard]] int complete_wish(Id& id, ibv_qp_init_attr_ex& wanted) {
     if ((wanted.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || wanted.pd == nullptr) {
         wanted.comp_mask |= IBV_QP_INIT_ATTR_PD;

@@ -1,4 +1,4 @@
-// What the broker of the address says to peers should this process die.
+// The farewells of this process: messages that the broker of its address sends to peers if the process dies.
 #pragma once
 
 #include "lib/broker/voice.hpp"
@@ -8,17 +8,17 @@ namespace cairn::rdmacm {
 
 class LastWill {
 public:
-    // `voice`: nullptr, if there is no broker. It outlives this object.
+    // Keeps `voice`, which outlives it; nullptr if there is no broker.
     explicit LastWill(broker::Voice* voice) noexcept : voice_(voice) {}
 
-    // The connection, if it is there and established, is to end with the process. `transaction` names its last message.
+    // Leaves a farewell for the connection, if it is there and established. `transaction` is that of its last message.
     void leave(const cm::Connection* connection, std::uint64_t transaction) {
         const auto words = voice_ == nullptr ? std::nullopt : cm::last_words(connection, transaction);
         if (words) {
             voice_->leave({connection->id.value, connection->route.remote, *words});
         }
     }
-    // The connection has ended by itself.
+    // Withdraws the farewell of a connection that has ended by itself.
     void revoke(cm::ConnectionId id) {
         if (voice_ != nullptr) {
             voice_->revoke(id.value);

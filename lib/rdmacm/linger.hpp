@@ -1,4 +1,4 @@
-// Requests for services that nobody listens to any more. Their listener ended a moment ago, and another may follow.
+// Requests for services whose listener ended a moment ago. Another listener may follow.
 #pragma once
 
 #include <deque>
@@ -13,22 +13,23 @@ namespace cairn::rdmacm {
 
 using Service = std::pair<cm::ServiceKind, wire::ServiceId>;
 
-// Programs end a listener and make the next one at the same port while their peers connect already (perftest -R does,
-// after a second's sleep). Pure: no I/O, no clock.
+// Keeps such requests for the next listener. Programs end a listener and make the next one at the same port while their
+// peers connect already (perftest -R does, after a second's sleep). Pure: no I/O, no clock.
 class Linger {
 public:
-    static constexpr Duration kFor = seconds(3);           // after its listener a service lingers
-    static constexpr Duration kHolds = milliseconds(500);  // a request waits for a listener
+    static constexpr Duration kFor = seconds(3);           // time for which a service lingers after its listener ended
+    static constexpr Duration kHolds = milliseconds(500);  // time for which a request waits for a listener
     static constexpr std::size_t kMostHeld = 64;           // of a service
 
-    // A listener ended, and the service does not linger yet.
+    // Makes the service linger, as its listener ended. It does not linger yet.
     void begin(const Service& service, Instant now);
     [[nodiscard]] bool has(const Service& service) const noexcept;
-    // Keeps the request, of a service that lingers. Returns false if it does not, or has too many.
+    // Keeps the request if its service lingers. Returns false if it does not, or has too many.
     [[nodiscard]] bool hold(const Service& service, const cm::Event& request, Instant now);
-    // Returns true if the service lingered, which is over now. Gives the requests that were held.
+    // Ends the lingering of the service. Returns true if it lingered. Writes the requests that were kept to `held`.
     [[nodiscard]] bool end(const Service& service, std::vector<cm::Event>& held);
-    // What is over by `now`: requests that waited long enough, and services.
+    // The requests and services that are over by `now`: the requests waited long enough, the services lingered long
+    // enough.
     struct Over {
         std::vector<cm::Event> requests{};
         std::vector<Service> services{};

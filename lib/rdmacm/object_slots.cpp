@@ -18,7 +18,7 @@ struct Tables {
     std::span<const ElfW(Rela)> others{};
 };
 
-// What the loader made absolute, or left as it stands in the file.
+// Converts an address of the object. The loader made some absolute, and left others as they stand in the file.
 template <class To>
 [[nodiscard]] const To* at(const link_map& object, ElfW(Addr) address) noexcept {
     return reinterpret_cast<const To*>(address < object.l_addr ? address + object.l_addr : address);
@@ -79,7 +79,7 @@ void each_slot(const link_map& object, const Visit& visit) noexcept {
     }
 }
 
-// The part of an object that the loader made read-only after it had filled the slots.
+// The part of an object that the loader made read-only after it filled the slots.
 struct Sealed {
     ElfW(Addr) object;
     std::uintptr_t begin = 0;

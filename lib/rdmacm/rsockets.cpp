@@ -14,7 +14,7 @@ namespace cairn::rdmacm {
 
 namespace {
 
-// A function of the distribution's library, which is looked for once. Without one it returns -1, with errno.
+// A function of the distribution's library, which is looked up once. Without the library a call returns -1, with errno.
 template <class Function>
 class Below {
 public:
@@ -69,7 +69,7 @@ constinit Below<decltype(rwrite)> rwrite_below("rwrite");
 constinit Below<decltype(rwritev)> rwritev_below("rwritev");
 constinit Below<decltype(rfcntl)> rfcntl_below("rfcntl");
 
-// Of a process that has no rsocket: all descriptors are the kernel's.
+// Returns false for a process that has no rsocket: all its descriptors are the kernel's.
 [[nodiscard]] bool has_rsockets() noexcept {
     return Distribution::find() != nullptr;
 }

@@ -1,4 +1,5 @@
-// The states of an endpoint, what a program may ask for in them, and what news of the connection manager mean.
+// The states of an endpoint, the calls that a program may make in them, and the effect of news from the connection
+// manager.
 #pragma once
 
 #include <array>
@@ -68,7 +69,7 @@ enum class Answer : std::uint8_t {
     return kTable[static_cast<std::size_t>(state)][static_cast<std::size_t>(call)];
 }
 
-// What the connection manager tells of a connection, or of a question for datagrams.
+// News of the connection manager about a connection, or about a question for datagrams.
 enum class News : std::uint8_t {
     Replied,
     Established,  // for datagrams: the peer answered
@@ -80,7 +81,7 @@ enum class News : std::uint8_t {
     Count,
 };
 
-// What the program is told.
+// The event that the program gets.
 enum class Told : std::uint8_t { Nothing, Response, Established, Rejected, Unreachable, Disconnected, TimewaitExit };
 
 struct Outcome {
@@ -90,9 +91,9 @@ struct Outcome {
     friend bool operator==(const Outcome&, const Outcome&) noexcept = default;
 };
 
-// News that do not fit a state change nothing: the manager tells some of them to both ends of a race. The end of a
-// request that the program has not accepted is told by accept() alone, as the kernel does it: programs may have nothing
-// of their own behind such an id.
+// Judges news of the connection manager. News that do not fit a state change nothing: the manager sends some of them to
+// both ends of a race. If a request ends that the program has not accepted, it gets no event: accept() fails, as with
+// the kernel. The program may have no object of its own for such an id.
 // mutants: rdmacm-judge-news
 [[nodiscard]] constexpr Outcome judge_news(State state, News news) noexcept {
     struct Row {

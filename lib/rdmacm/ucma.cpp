@@ -123,7 +123,7 @@ std::uint32_t Table::remove(const KernelGroup& group) {
 }
 
 std::optional<abi::rdma_ucm_event_resp> Table::next_event(const std::shared_ptr<File>& file) {
-    std::unique_ptr<Event> event;  // what is dropped ends outside of the lock
+    std::unique_ptr<Event> event;  // dropped events end outside of the lock
     const std::lock_guard hold(mutex_);
     event = take_unseen(file->channel);
     return event == nullptr ? std::nullopt : judge(file, *event);

@@ -1,5 +1,5 @@
-// What a kernel's rdma_cm keeps for the distribution's librdmacm: files of /dev/infiniband/rdma_cm, and the ids and
-// groups that were made by them. It is in this process.
+// The kernel's part of rdma_cm for the distribution's librdmacm, in this process: files of /dev/infiniband/rdma_cm, and
+// the ids and groups that were made by them.
 #pragma once
 
 #include <memory>
@@ -46,11 +46,11 @@ struct KernelGroup {
     End end{};
 };
 
-// The objects of a kind by their names, which are the lowest that are free: librdmacm has tables by them.
+// The objects of a kind by their names. A name is the lowest that is free: librdmacm has tables by them.
 template <class Object>
 class Named {
 public:
-    // Throws bad_alloc.
+    // Adds the object and returns its name. Throws bad_alloc.
     std::uint32_t add(std::shared_ptr<Object> object) {
         std::size_t free = 0;
         while (free < all_.size() && all_[free] != nullptr) {
@@ -63,12 +63,12 @@ public:
         all_[free]->name = static_cast<std::uint32_t>(free);
         return all_[free]->name;
     }
-    // Returns nullptr if there is none of that name.
+    // Returns the object; nullptr if none has that name.
     [[nodiscard]] std::shared_ptr<Object> find(std::uint32_t name) const noexcept {
         return name < all_.size() ? all_[name] : nullptr;
     }
     void remove(std::uint32_t name) noexcept { all_[name] = nullptr; }
-    // Returns those that `which` chooses. Throws bad_alloc.
+    // Returns the objects that `which` chooses. Throws bad_alloc.
     template <class Which>
     [[nodiscard]] std::vector<std::shared_ptr<Object>> all(const Which& which) const {
         std::vector<std::shared_ptr<Object>> chosen;
@@ -84,33 +84,34 @@ private:
     std::vector<std::shared_ptr<Object>> all_;
 };
 
-// Its lock is taken before the EventLock, and with no other. An id is found only through the file that has it. What is
-// removed is told nothing more; its program ends it outside of the lock.
+// All files, ids and groups. The lock is taken before the EventLock, and with no other. An id is found only through the
+// file that has it. An object that is removed gets no more events; its program ends it outside of the lock.
 class Table {
 public:
-    // Returns the descriptor; -1, with errno.
+    // Opens a file. Returns its descriptor; -1, with errno.
     [[nodiscard]] int open();
-    // Ends what was made by the file. Returns false if the descriptor is of no such file.
+    // Ends the file and all objects that were made by it. Returns false if the descriptor is of no such file.
     bool close(int fd);
     [[nodiscard]] std::shared_ptr<File> find(int fd);
 
     [[nodiscard]] std::uint32_t add(std::shared_ptr<KernelId> id);
     [[nodiscard]] std::shared_ptr<KernelId> find(const File& file, std::uint32_t name);
-    // Returns how many events the program got of it; nullopt if there is no such id. `id` is it, for its last owner.
+    // Removes the id. Returns how many events the program got of it; nullopt if there is no such id. `id` is it, for
+    // its last owner.
     [[nodiscard]] std::optional<std::uint32_t> remove(const File& file, std::uint32_t name,
                                                       std::shared_ptr<KernelId>& id);
-    // The program knows the id so from now on. Returns how it did before.
+    // Sets the number by which the program knows the id from now on. Returns the one before.
     std::uint64_t rename(KernelId& id, std::uint64_t uid);
-    // Returns how many events the program got of it.
+    // Moves the id to another file. Returns how many events the program got of it.
     [[nodiscard]] std::uint32_t migrate(KernelId& id, const std::shared_ptr<File>& to);
 
     [[nodiscard]] std::uint32_t add(std::shared_ptr<KernelGroup> group);
     [[nodiscard]] std::shared_ptr<KernelGroup> find_group(const File& file, std::uint32_t name);
-    // Returns how many events the program got of it.
+    // Removes the group. Returns how many events the program got of it.
     [[nodiscard]] std::uint32_t remove(const KernelGroup& group);
 
-    // Returns the first event that the program is to get; nullopt if there is none. Those of ids that ended, or that
-    // the program has not accepted, are dropped. Throws bad_alloc.
+    // Returns the first event that the program is to get; nullopt if there is none. Drops events of ids that ended, or
+    // that the program has not accepted. Throws bad_alloc.
     [[nodiscard]] std::optional<abi::rdma_ucm_event_resp> next_event(const std::shared_ptr<File>& file);
 
 private:
@@ -124,10 +125,11 @@ private:
     std::unordered_map<const Endpoint*, std::uint32_t> names_;  // of ids
 };
 
-// That of this process. Throws bad_alloc.
+// Returns the table of this process. Throws bad_alloc.
 [[nodiscard]] Table& table();
 
-// Does what a program wrote to the file. Returns an errno value. A cancellation point while it waits for an event.
+// Carries out the command that a program wrote to the file. Returns an errno value. A cancellation point while it waits
+// for an event.
 [[nodiscard]] int perform(const std::shared_ptr<File>& file, std::span<const std::uint8_t> written);
 
 }  // namespace cairn::rdmacm::ucma

@@ -1,5 +1,5 @@
-// The structures by which programs and a kernel's rdma_cm speak, from the installed header. It has names of rdma_cma.h,
-// too, and stands in a namespace of its own; what it includes does not.
+// The structures of the interface between programs and a kernel's rdma_cm, from the installed header. Some have names
+// of rdma_cma.h, too, so they stand in a namespace of their own. The headers that it includes do not.
 #pragma once
 
 #include <linux/in6.h>

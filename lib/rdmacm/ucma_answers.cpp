@@ -34,7 +34,7 @@ std::uint16_t put_gid(const End& end, Field& out) noexcept {
     return sizeof(address);
 }
 
-// Of an endpoint that is bound to a device.
+// Writes the device of an endpoint that is bound to one.
 template <class Answer>
 void put_device(const Endpoint& endpoint, Answer& out) noexcept {
     if (endpoint.device != nullptr) {
@@ -45,7 +45,7 @@ void put_device(const Endpoint& endpoint, Answer& out) noexcept {
     }
 }
 
-// What the two questions for addresses differ by.
+// Answers both queries for addresses, which differ in `put`.
 template <class Put>
 [[nodiscard]] abi::rdma_ucm_query_addr_resp ends_answer(Endpoint& endpoint, const Put& put) {
     const Held held(endpoint);
@@ -73,7 +73,7 @@ template <class Put>
     return to;
 }
 
-// Of both kinds of parameters, which have the same fields.
+// Copies parameters of either kind: they have the same fields.
 template <class From, class To>
 void put_private_data(const From& from, To& to) noexcept {
     if (from.private_data != nullptr) {
@@ -82,7 +82,7 @@ void put_private_data(const From& from, To& to) noexcept {
     }
 }
 
-// Of both forms of the parameters, in either direction.
+// Copies parameters of either form, in either direction.
 template <class From, class To>
 void put_numbers(const From& from, To& to) noexcept {
     to.responder_resources = from.responder_resources;

@@ -1,4 +1,4 @@
-// What a kernel's rdma_cm answers, of endpoints and their events.
+// Answers of a kernel's rdma_cm about endpoints and their events.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void answer(const Reply& to, const Answer& with) noexcept {
     std::memcpy(reinterpret_cast<void*>(to.address), &with, std::min<std::size_t>(to.room_bytes, sizeof(with)));
 }
 
-// As rdma_ucm_query_path_resp, whose array has no end.
+// The layout of rdma_ucm_query_path_resp, whose array has no length.
 struct PathAnswer {
     std::uint32_t num_paths;
     std::uint32_t reserved;
@@ -31,11 +31,11 @@ static_assert(offsetof(PathAnswer, path) == sizeof(abi::rdma_ucm_query_path_resp
 [[nodiscard]] abi::rdma_ucm_query_addr_resp address_answer(Endpoint& endpoint);
 [[nodiscard]] abi::rdma_ucm_query_addr_resp gid_answer(Endpoint& endpoint);
 [[nodiscard]] PathAnswer path_answer(Endpoint& endpoint);
-// Pure, as the next two.
+// These three are pure.
 [[nodiscard]] ib_uverbs_qp_attr qp_answer(const ibv_qp_attr& attributes, int mask) noexcept;
-// Lacks the names of the id.
+// Makes the answer, without the names of the id.
 [[nodiscard]] abi::rdma_ucm_event_resp event_answer(const Event& event, bool is_datagrams) noexcept;
-// `private_data` points into `from`.
+// Converts the parameters. `private_data` points into `from`.
 [[nodiscard]] rdma_conn_param to_parameters(const abi::rdma_ucm_conn_param& from) noexcept;
 
 }  // namespace cairn::rdmacm::ucma

@@ -1,4 +1,4 @@
-// The commands of a kernel's rdma_cm, each by the endpoint that it is for.
+// The commands of a kernel's rdma_cm, each carried out by its endpoint.
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 using Of = const std::shared_ptr<File>&;
 
-// Returns what `work` does with the id; EINVAL if the file has none of that name.
+// Returns the result of `work` with the id; EINVAL if the file has none of that name.
 template <class Work>
 [[nodiscard]] int with_id(Of file, std::uint32_t name, const Work& work) {
     const std::shared_ptr<KernelId> id = table().find(*file, name);
@@ -80,7 +80,7 @@ template <class Work>
     return with_id(file, wanted.id, [&](KernelId& id) { return listen(*id.endpoint, wanted.backlog); });
 }
 
-// What follows at once is told by the name that comes with the call.
+// Events that follow at once name the id by the number that comes with the call.
 // mutants: ucma-accept
 [[nodiscard]] int call(Of file, const Accept& wanted) {
     return with_id(file, wanted.id, [&wanted](KernelId& id) {
@@ -119,7 +119,7 @@ template <class Work>
     });
 }
 
-// An event may have been taken back behind the descriptor's count, by the end of its id.
+// An id that ended may have taken its event back after the descriptor counted it.
 [[nodiscard]] int call(Of file, const GetEvent& wanted) {
     for (;;) {
         if (!file->channel.count.wait()) {
@@ -177,7 +177,7 @@ template <class Work>
     });
 }
 
-// The file is that to which the id goes.
+// `file` is the one to which the id goes.
 [[nodiscard]] int call(Of file, const Migrate& wanted) {
     const std::shared_ptr<File> from = table().find(wanted.from);
     if (from == nullptr) {
@@ -198,7 +198,7 @@ int perform(const std::shared_ptr<File>& file, std::span<const std::uint8_t> wri
     }
     try {
         return std::visit([&file](const auto& wanted) { return call(file, wanted); }, std::get<Command>(parsed));
-    } catch (const std::exception&) {  // bad_alloc, or what the standard library makes of it
+    } catch (const std::exception&) {  // bad_alloc, or an exception that the standard library made of it
         return ENOMEM;
     }
 }

@@ -12,13 +12,13 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-// What follows the header, and how much room its answer has.
+// The bytes after the header, and the length of the room for the answer.
 struct Body {
     Bytes bytes;
     std::uint16_t room_bytes;
 };
 
-// Copies the structure. Those that a newer kernel made longer are `least_bytes` long at least; the rest is 0.
+// Copies the structure. One that a newer kernel made longer has at least `least_bytes`; the rest is 0.
 template <class Raw>
 [[nodiscard]] bool read(const Body& body, Raw& out, std::size_t least_bytes = sizeof(Raw)) noexcept {
     static_assert(std::is_trivially_copyable_v<Raw>);
@@ -30,7 +30,7 @@ template <class Raw>
     return true;
 }
 
-// Returns the command that needs an answer, or why it cannot have it.
+// Returns a command that needs an answer, or the reason why it cannot have one.
 // mutants: ucma-answered
 template <class Made>
 [[nodiscard]] Parsed answered(const Body& body, std::uint64_t address, std::size_t least_bytes, Made made) noexcept {
@@ -50,7 +50,7 @@ template <class Made>
     return end_of(reinterpret_cast<const sockaddr*>(&copy));
 }
 
-// Of the commands that say how long the address is.
+// Returns the address of a command that has its length.
 // mutants: ucma-end-of-sized
 [[nodiscard]] std::optional<End> end_of_sized(const __kernel_sockaddr_storage& address, std::size_t bytes) noexcept {
     sockaddr_storage copy{};
@@ -60,7 +60,8 @@ template <class Made>
     return bytes == 0 || bytes != length_of(generic) ? std::nullopt : end_of(generic);
 }
 
-// An unreliable queue pair cannot be asked for, but by those who speak of InfiniBand's own services.
+// Returns the type of the queue pair. An unreliable one cannot be asked for, except in the port space of InfiniBand's
+// own services.
 [[nodiscard]] std::optional<ibv_qp_type> type_of(std::uint16_t space, std::uint8_t wanted) noexcept {
     switch (space) {
         case RDMA_PS_TCP:
@@ -254,7 +255,7 @@ struct Row {
     std::uint32_t command;
     Parsed (*parse)(const Body&) noexcept;
 };
-// GET_OPTION is of no kernel.
+// GET_OPTION is missing: no kernel has it.
 constexpr std::array kRows{
     Row{abi::RDMA_USER_CM_CMD_CREATE_ID, parse_create_id},
     Row{abi::RDMA_USER_CM_CMD_DESTROY_ID, parse_destroy_id},

@@ -1,4 +1,4 @@
-// What a program asks of a kernel's rdma_cm by write(), as values (<rdma/rdma_user_cm.h>).
+// The commands that a program writes to a kernel's rdma_cm, as values (<rdma/rdma_user_cm.h>).
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::rdmacm::ucma {
 
-// Where an answer goes in the program's memory. It has room for the shortest answer to its command.
+// The place of an answer in the program's memory. It has room for the shortest answer to its command.
 struct Reply {
     std::uint64_t address = 0;
     std::uint16_t room_bytes = 0;
@@ -21,7 +21,7 @@ struct Reply {
 
 struct CreateId {
     Reply reply;
-    std::uint64_t uid;  // by which the program is told of it
+    std::uint64_t uid;  // the number by which the program gets its events
     rdma_port_space space;
     ibv_qp_type type;
 };
@@ -103,8 +103,8 @@ struct Migrate {
 using Command = std::variant<CreateId, DestroyId, Bind, ResolveAddress, ResolveRoute, Query, Connect, Listen, Accept,
                              Reject, Disconnect, InitQp, GetEvent, SetOption, Notify, Join, Leave, Migrate>;
 
-// Returns the command; an errno value, as a kernel has it, if there is none: EINVAL, if it is cut off or means nothing,
-// ENOSYS, ENOSPC for an answer without room, EFAULT for one that goes nowhere. Pure.
+// The result of parse(): the command, or an errno value as a kernel has it. EINVAL: the command is cut off or invalid.
+// ENOSYS: it is unknown. ENOSPC: its answer has no room. EFAULT: its answer has no place. Pure.
 using Parsed = std::variant<Command, int>;
 [[nodiscard]] Parsed parse_command(std::span<const std::uint8_t> written) noexcept;
 
