@@ -17,7 +17,7 @@ constexpr Topic about_question(std::uint32_t ask) noexcept {
     return {Topic::Kind::Question, ask};
 }
 
-// The broker has been told.
+// Notes that the broker got the fact, or the order to forget it.
 template <class Facts>
 void on_told(Facts& facts, typename Facts::iterator told) {
     if (told->second.value) {
@@ -27,7 +27,7 @@ void on_told(Facts& facts, typename Facts::iterator told) {
     }
 }
 
-// The broker has ended.
+// Forgets which facts the broker knew, as it has ended.
 template <class Facts>
 void forget_what_is_known(Facts& facts) {
     std::erase_if(facts, [](const auto& each) { return !each.second.value; });
@@ -67,7 +67,7 @@ void Account::leave(const Will& will) {
     backlog_.add(about_connection(will.name));
 }
 
-// What the broker was never told of is not spoken of.
+// A connection that the broker never knew needs no message.
 // mutants: broker-account-revoke
 void Account::revoke(std::uint32_t name) {
     const auto found = connections_.find(name);
@@ -98,7 +98,8 @@ void Account::release(wire::ServiceId service) {
     }
 }
 
-// The broker may have it otherwise. What is asked is said before this would be, and its answer may be what holds.
+// Makes sure that the broker gets the present state of the service, which it may have otherwise. If a question about it
+// is open, the question comes first, and its answer may settle the state.
 // mutants: broker-account-settle
 void Account::settle(wire::ServiceId service) {
     for (auto& [ask, question] : questions_) {
@@ -142,7 +143,7 @@ std::optional<bool> Account::close(std::uint32_t ask) {
     return closed.granted;
 }
 
-// Who has a service goes before who asks for one.
+// Services that the program has are sent before questions for others.
 // mutants: broker-account-begin
 void Account::begin() {
     backlog_.clear();

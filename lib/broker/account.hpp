@@ -1,4 +1,4 @@
-// Account: what a program has that its broker is to know, and what of it the broker has not been told yet.
+// The state of a program that its broker is to know, and the part of it that the broker does not know yet.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace cairn::broker {
 
-// What one message is about. Of each there is one thing to say at most: how it is now.
+// The subject of a message. Each has at most one message to be sent, with its present state.
 struct Topic {
     enum class Kind : std::uint8_t { Manager, Service, Connection, Question };
     Kind kind{};
@@ -19,14 +19,14 @@ struct Topic {
     friend auto operator<=>(const Topic&, const Topic&) noexcept = default;
 };
 
-// Topics in the order in which they came up.
+// Topics in the order in which they were added.
 class Backlog {
 public:
-    // Keeps its place if it is there.
+    // Adds the topic. It keeps its place if it is there.
     void add(const Topic& topic);
     void remove(const Topic& topic);
     void clear();
-    // nullptr: there is none.
+    // Returns the first topic; nullptr if there is none.
     [[nodiscard]] const Topic* first() const noexcept {
         return in_order_.empty() ? nullptr : &in_order_.begin()->second;
     }
@@ -37,39 +37,40 @@ private:
     std::uint64_t last_place_ = 0;
 };
 
-// It uses no I/O, lock or clock. It is as large as what the program has, and what the broker was told of and is to
+// Uses no I/O, lock or clock. Its size is bounded by the program's state and the facts that the broker knows and is to
 // forget.
 class Account {
 public:
-    // These change what the program has: see Voice.
+    // These change the program's state: see Voice.
     void manage();
     void leave(const Will& will);
     void revoke(std::uint32_t name);
     void release(wire::ServiceId service);
-    // Returns the name of the question. The service is the program's once hear() has a grant.
+    // Asks for the service, and returns the name of the question. The service is the program's once hear() has a grant.
     [[nodiscard]] std::uint32_t ask(wire::ServiceId service, bool shares);
     void hear(const Claimed& said);
     // Returns whether the question is answered by now.
     [[nodiscard]] bool is_answered(std::uint32_t ask) const { return questions_.at(ask).granted.has_value(); }
-    // Nobody waits for the answer any more. Returns it; nothing: it has not come. If it comes, it is undone.
+    // Closes a question that is not waited for any more. Returns the answer; nullopt if it has not come. A grant that
+    // comes later is undone.
     std::optional<bool> close(std::uint32_t ask);
 
-    // There is another broker, which knows nothing.
+    // Begins anew with another broker, which knows nothing.
     void begin();
-    // What is to be said next; nothing: the broker knows all. The same until on_said().
+    // Returns the message to be sent next; nullopt if the broker knows all. It is the same one until on_said().
     [[nodiscard]] std::optional<Message> next() const;
     void on_said();
 
 private:
     template <class Value>
     struct Fact {
-        std::optional<Value> value{};  // nothing: the broker is to forget it
-        bool is_known = false;         // the broker has been told of it, or may know
+        std::optional<Value> value{};  // nullopt: the broker is to forget it
+        bool is_known = false;         // the broker knows it, or may know it
     };
     struct Question {
         Claim claim{};
         std::optional<bool> granted{};
-        bool in_doubt = false;  // if it is not granted, the broker is told how it is with the service
+        bool in_doubt = false;  // if it is not granted, the broker gets the present state of the service
     };
 
     void settle(wire::ServiceId service);

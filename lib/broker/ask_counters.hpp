@@ -1,4 +1,4 @@
-// What a running broker has counted, for whoever wants to know: it has no terminal to show it on.
+// Reads the counters of a running broker, which has no terminal to show them on.
 #pragma once
 
 #include "lib/base/result.hpp"
@@ -7,8 +7,8 @@
 
 namespace cairn::broker {
 
-// Asks the broker of the place. Errors: there is none; it is another user's, whom root alone believes; it has not said
-// all within `patience`.
+// Asks the broker of the place for its counters. Errors: there is no broker; it is another user's (root trusts any
+// user's); it has not sent all within `patience`.
 [[nodiscard]] Result<telemetry::CounterSnapshot<Counter>> ask_for_counters(const Place& place, Duration patience);
 
 }  // namespace cairn::broker

@@ -120,8 +120,8 @@ void Hub::hear(ClientId id, Client& client, const Sockets& said, Instant now) {
     }
 }
 
-// What a client of an earlier broker brings is all that is left of it. Slots of that time are not lent again, unless
-// their programs come and go: nobody knows who else has one.
+// Takes in a client of an earlier broker, of whose state only its messages are left. Slots of that time are not lent
+// again, unless their programs come and go: this broker cannot know which of them are in use.
 // mutants: broker-hub-rejoin
 void Hub::rejoin(ClientId id, Client& client, Instant now) {
     const std::uint16_t had = slots_.sockets();
@@ -181,7 +181,7 @@ Hub::Lending Hub::try_lend(ClientId id, Client& client, Instant now) {
     return Lending::Done;
 }
 
-// A slot that has rested, else a new one, else one that has not rested.
+// Takes a slot that has rested, else a new one, else one that has not rested.
 // mutants: broker-hub-take-slot
 Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
     if (slots_.sockets() == 0) {
@@ -200,7 +200,7 @@ Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
     return found ? Lending::Done : failed;
 }
 
-// To find out about hidden sockets takes long. So all that wait share what one of them found.
+// Adds a socket. Finding out about hidden sockets takes long, so all waiting clients share what one of them found.
 // mutants: broker-hub-grow
 Hub::Lending Hub::grow(Instant now) {
     if (now < hidden_until_) {

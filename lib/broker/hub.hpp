@@ -1,4 +1,4 @@
-// Hub: what the broker of an address knows and decides. It uses no I/O, clock or chance.
+// Hub: the state and the decisions of the broker of an address. It uses no I/O, clock or chance.
 #pragma once
 
 #include <limits>
@@ -25,26 +25,27 @@ struct HubConfig {
 
 class Hub {
 public:
-    // `hands` outlive the hub. `local`: the address that is shared.
+    // Makes the hub. `hands` outlive it. `local`: the address that is shared.
     Hub(Hands& hands, const net::IpAddress& local, const HubConfig& config, Instant now)
         : hands_(hands), config_(config), programs_(hands, local, counters_), idle_since_(now) {}
     Hub(const Hub&) = delete;
     Hub& operator=(const Hub&) = delete;
 
-    // A connection of the broker's own user began.
+    // Takes in a new connection of the broker's own user.
     void on_connected(ClientId client, Instant now);
-    // It said this; nothing: what is no message. Sockets have their descriptors.
+    // Takes in a message. `said` is nullopt if the bytes were not a message. The sockets of Sockets have come with it.
     void on_message(ClientId client, const std::optional<Message>& said, Instant now);
-    // It ended, or its process did.
+    // Takes in that the connection or its process ended.
     void on_lost(ClientId client, Instant now);
-    // A datagram came to the broker's own socket.
+    // Takes in a datagram that came to the broker's own socket.
     void on_stray(const Stray& stray) { programs_.lead(stray, std::nullopt); }
     void on_timeout(Instant now);
 
     [[nodiscard]] Instant next_deadline() const noexcept;
-    // No program needs the broker any more. Who only looks does not count, nor who has said nothing.
+    // Returns whether no program needs the broker any more. Clients that only look do not count, nor do silent ones.
     [[nodiscard]] bool is_over(Instant now) const noexcept { return is_idle() && now - idle_since_ >= config_.idle; }
-    // No program has the address, or wants it: another user may. Peers of programs that died are told once by then.
+    // Returns whether no program has the address or waits for it: another user may have it. Each peer of a program that
+    // died has got a farewell message at least once by then.
     [[nodiscard]] bool is_unused() const noexcept;
     [[nodiscard]] std::size_t clients() const noexcept { return clients_.size(); }
     [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
@@ -69,7 +70,8 @@ private:
     using Clients = std::map<ClientId, Client>;
     enum class Lending : std::uint8_t { Done, PortTaken, Full, NoAnswer, NoResources };
 
-    // Each function takes one kind of message; the last one what programs with a slot say, or nobody.
+    // Each function takes one kind of message. The last one takes messages of programs with a slot, and ends the
+    // connection for all that are not expected.
     void hear(ClientId id, Client& client, const Join&, Instant now);
     void hear(ClientId id, Client& client, const Rejoin& said, Instant now);
     void hear(ClientId id, Client& client, const Sockets& said, Instant now);
@@ -106,7 +108,8 @@ private:
     Clients clients_;
     Programs programs_;
     Instant idle_since_;
-    Instant hidden_until_{std::numeric_limits<std::int64_t>::min()};  // sockets that nobody speaks for are there
+    Instant hidden_until_{std::numeric_limits<std::int64_t>::min()};  // until then there are sockets that no client has
+                                                                      // claimed
 };
 
 }  // namespace cairn::broker

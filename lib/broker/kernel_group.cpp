@@ -45,7 +45,8 @@ bool KernelGroup::open() {
     return true;
 }
 
-// The new one is found by a datagram to it. Until it has come the kernel steers to sockets that are unknown here, too.
+// Finds the new socket by a datagram to it. Until that arrives, the kernel steers to sockets that are unknown here,
+// too.
 // mutants: broker-group-grow
 KernelGroup::Growth KernelGroup::grow() {
     auto opened = port::UdpSocket::open_bound(config_of(place_), port::UdpSocket::Binding::Beside);
@@ -75,7 +76,7 @@ bool KernelGroup::reaches(const port::UdpSocket& socket, std::uint8_t index) noe
     return false;
 }
 
-// A datagram too short for any queue pair, with a number that nobody guesses.
+// Sends a datagram that is too short for any queue pair, with a number that others cannot guess, and waits for it.
 bool KernelGroup::asks_itself(const port::UdpSocket& socket, std::uint8_t index) noexcept {
     std::array<std::uint8_t, wire::Bth::kBytes> probe{};
     std::random_device entropy;

@@ -14,22 +14,23 @@
 
 namespace cairn::broker {
 
-// The kernel counts the sockets of an address in the order in which they were bound. When one closes, the last one
-// takes its number. So whoever holds any of them holds all before it: then only what is behind them can close.
+// The kernel numbers the sockets of an address in the order in which they were bound. When one closes, the last one
+// takes its number. So a process that holds any of them holds all before it: then only sockets after its own can close.
 class KernelGroup {
 public:
     explicit KernelGroup(const Place& place) : place_(place) {}
 
     [[nodiscard]] const std::vector<port::UdpSocket>& sockets() const noexcept { return sockets_; }
-    // Opens the first one. There are none (asserted). False: somebody else has the port.
+    // Opens the first one. There are none (asserted). Returns false if another process has the port.
     [[nodiscard]] bool open();
     using Growth = Hands::Growth;
-    // Opens one more. Hidden: the kernel has others, of which this process knows nothing. Refused: the kernel has no
-    // more, or does not steer.
+    // Opens one more. Hidden: the kernel has others that this process does not know. Refused: the kernel has no more,
+    // or does not steer.
     [[nodiscard]] Growth grow();
-    // Takes what another process held for an earlier one of this kind. Those that are here already have to be the same.
+    // Takes sockets that another process held for an earlier group. The sockets that are here already have to be the
+    // same.
     [[nodiscard]] bool adopt(std::vector<OwnedFd> held);
-    // Drops what waits in the socket of that number.
+    // Drops the datagrams that wait in the socket of that number.
     void drain(std::size_t index) noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// Management datagrams (queue pair 1) as they travel.
+// Management datagrams (queue pair 1) in their wire format.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace cairn::broker {
 
 constexpr std::size_t kMadDatagramBytes = wire::kUdOverheadBytes + wire::kMadBytes;
 
-// A datagram, and the room in front of it, which a path reads.
+// The room of a datagram, and the room in front of it, which a path reads.
 constexpr std::size_t kRoomInFront = wire::Bth::kBytes;
 using MadRoom = std::array<std::uint8_t, kRoomInFront + kMadDatagramBytes>;
 
@@ -25,10 +25,10 @@ struct MadRoute {
     std::uint16_t udp_source_port = 0;
 };
 
-// One to be sent.
+// A datagram to be sent.
 class MadDatagram {
 public:
-    // Its ICRC is for ID 0, which the kernel gives a datagram that leaves alone.
+    // Makes the datagram. Its ICRC is for ID 0, which the kernel gives a datagram that leaves alone.
     MadDatagram(const MadRoute& route, const wire::UdHeader& header, const wire::MadBytes& mad) noexcept;
     [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
         return std::span(room_).subspan(kRoomInFront);
@@ -38,7 +38,7 @@ private:
     MadRoom room_{};
 };
 
-// Returns the header of what connection managers say to each other.
+// Returns the header of messages between connection managers.
 [[nodiscard]] inline wire::UdHeader mad_header(Psn psn) noexcept {
     wire::UdHeader header;
     header.to = header.from = wire::kGeneralServicesQpn;
@@ -47,16 +47,16 @@ private:
     return header;
 }
 
-// Says which of those that came to an address a program may be told of.
+// Judges which datagrams to an address are forwarded to programs.
 class MadJudge {
 public:
     explicit MadJudge(const net::IpAddress& local) : local_(local) {}
-    // Returns the counter of the reason why it is dropped; nothing: it is not. The same for the same datagram: any IPv4
-    // ID is believed, and who it is for looks closer.
+    // Returns the counter of the reason why the datagram is dropped; nullopt if it is not. The result depends on the
+    // datagram alone: any IPv4 ID is accepted, and the receiving program checks it.
     [[nodiscard]] std::optional<Counter> judge(const Stray& stray);
 
 private:
-    // `datagram`: its bytes, with room in front.
+    // Returns whether the ICRC fits. `datagram`: its bytes, with room in front.
     [[nodiscard]] bool is_whole(const Stray& stray, const std::uint8_t* datagram);
 
     const net::IpAddress local_;

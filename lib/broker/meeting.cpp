@@ -25,10 +25,11 @@ namespace {
 
 constexpr Duration kPause = milliseconds(2);
 constexpr Duration kPauseBehindStart = milliseconds(50);
-constexpr Duration kPauseBehindWelcome = milliseconds(50);  // in vain, which costs the address a slot for a while
+constexpr Duration kPauseBehindWelcome = milliseconds(50);  // after a welcome in vain, which costs the address a slot
+                                                            // for a while
 constexpr Duration kStrangersPatience = seconds(2);
 constexpr int kStarts = 3;
-constexpr int kStartsToComeBack = 1;  // who comes back in vain looks again later
+constexpr int kStartsToComeBack = 1;  // a program that comes back in vain looks again later
 
 void pause(Duration span) noexcept {
     timespec left{span.ns / 1'000'000'000, span.ns % 1'000'000'000};
@@ -44,20 +45,21 @@ NoBroker too_few_descriptors() {
     return {"this process has no descriptors left for the sockets; raise the limit of open files (ulimit -n)"};
 }
 
-// What may be started still.
+// How many programs may still be started.
 struct Starts {
     int left;
-    Duration pause = kPause;  // behind an attempt in vain; it doubles with each start
+    Duration pause = kPause;  // after an attempt in vain; it doubles with each start
 };
 
-// Of this process, which lets the broker see its end whoever else holds the connection.
+// Returns a descriptor of this process. By it the broker sees the end of the process even if others hold the
+// connection.
 OwnedFd own_process() noexcept {
     return OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
 }
 
-using Outcome = std::optional<Meeting>;  // nothing: to be tried again
+using Outcome = std::optional<Meeting>;  // nullopt: to be tried again
 
-// Nothing: somebody listens now, or is about to.
+// Starts a broker. Returns nullopt if a process listens now, or is about to.
 // mutants: broker-meeting-start
 std::optional<NoBroker> start(const MeetingConfig& config, Starts& starts) {
     if (config.program.empty()) {
@@ -127,7 +129,8 @@ Outcome hear_answer(OwnedFd connection) {
     return receive_sockets({std::move(connection), lent->slot, {}}, lent->sockets);
 }
 
-// A broker of another user that nobody needs ends, and so frees the address. Whatever else it says, it stays.
+// Waits for the answer of another user's broker. If no program needs that broker, it ends, and frees the address; after
+// any other answer it stays.
 // mutants: broker-meeting-hear-stranger
 Outcome hear_stranger(OwnedFd connection) {
     Packet packet;
@@ -156,8 +159,9 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts)
     return ask(connection.get()) ? hear_answer(std::move(connection)) : std::nullopt;
 }
 
-// A broker may end between the connection and the answer, as may a process that was about to start one.
-// One that was just started is asked at once.
+// Repeats the attempt, as a broker may end between the connection and the answer. So may a process that was about to
+// start one.
+// A broker that was just started is asked at once.
 // mutants: broker-meeting-meet
 Meeting meet(const MeetingConfig& config, Starts starts, const Ask& ask) {
     if (!is_one_user(geteuid())) {

@@ -1,4 +1,4 @@
-// How a program gets to the broker of its address: it asks, and starts one if nobody is there.
+// Connects a program with the broker of its address, and starts a broker if there is none.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Welcome {
     Slot slot{};
     std::vector<OwnedFd> sockets{};
 };
-// No broker can be had.
+// The reason why there is no broker.
 struct NoBroker {
     std::string why;
 };
@@ -27,12 +27,13 @@ struct MeetingConfig {
     Duration patience{};
 };
 
-// Asks for a slot. Starts a program that ends at once a few times at most, with a pause between.
+// Asks for a slot. If no broker listens, starts the program, with a pause between attempts. A program that ends at once
+// is started a few times at most.
 [[nodiscard]] Meeting ask_for_slot(const MeetingConfig& config);
-// Comes back to a slot, with copies of the address's sockets. The Welcome has none. Starts the program once at most.
+// Comes back to a slot, with copies of the address's sockets. The Welcome has none. Starts the program at most once.
 [[nodiscard]] Meeting come_back(const MeetingConfig& config, Slot slot, std::span<const int> sockets);
 
-// Returns whom the address belongs to, for the operator: the listener's user and process.
+// Explains to the operator which user and process the address belongs to: those of the listener.
 [[nodiscard]] Error explain(const Place& place, Refusal why);
 
 }  // namespace cairn::broker

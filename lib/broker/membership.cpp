@@ -44,7 +44,8 @@ Members& members() {
 
 }  // namespace
 
-// A child of fork() is no member, and must not keep the sockets open when its parent has gone.
+// Ends the membership in a child of fork(), which is no member. It must not keep the sockets open after its parent has
+// gone.
 struct ForkedChild {
     static void prepare() noexcept { members().mutex.lock(); }
     static void release() noexcept { members().mutex.unlock(); }
@@ -167,7 +168,7 @@ void Membership::sleep(int timeout_ms) noexcept {
     outbox.end_sleep();
 }
 
-// What the broker leads here. There is no port left when it speaks of anything else.
+// Takes in messages of the broker. A message other than an answer or a forwarded datagram ends the connection.
 void Membership::hear() noexcept {
     Packet packet;
     for (int heard = 0; heard < kHeardAtOnce; ++heard) {
@@ -187,7 +188,7 @@ void Membership::hear() noexcept {
     }
 }
 
-// Lost if the port does not keep up.
+// Brings a datagram to the port. It is lost if the port does not keep up.
 void Membership::bring(const Stray& stray) noexcept {
     static_cast<void>(queues_->bring([&stray](port::HandedOver& to) noexcept {
         to.remote = stray.remote;
@@ -205,7 +206,8 @@ void Membership::lose_connection() noexcept {
     again_ = Duration{};
 }
 
-// What came here and is for others. It is lost while there is no broker, or if the broker does not keep up.
+// Sends the broker the datagrams that came here and are for other programs. They are lost while there is no broker, or
+// if it does not keep up.
 void Membership::speak() noexcept {
     const auto lead = [this](const port::HandedOver& datagram) noexcept {
         voice_.lead({datagram.remote, datagram.udp_source_port, datagram.index, datagram.ecn,

@@ -1,4 +1,4 @@
-// Membership: a program's place among those that share an address, and the thread that keeps it.
+// A program's membership among those that share an address, and the thread that keeps it.
 #pragma once
 
 #include <atomic>
@@ -26,29 +26,29 @@ struct MembershipConfig {
 
 class Membership;
 
-// Either a membership, or why there is no broker: then the process may open the address alone.
+// Either a membership, or the reason why there is no broker: then the process may open the address alone.
 struct Joined {
     std::unique_ptr<Membership> membership{};
     std::string why_alone{};
 };
 
-// Its thread leads datagrams that came to the wrong program, and comes back if the broker dies: it starts a new one and
-// brings it the sockets. Meanwhile the program goes on. A child of fork() has none of it: its copies of the descriptors
-// are replaced by ones that do nothing.
+// The thread forwards datagrams that came to the wrong program. If the broker dies, it starts a new one, brings it the
+// sockets, and comes back to its slot. Meanwhile the program goes on. A child of fork() is no member: its copies of the
+// descriptors are replaced by ones that do nothing.
 class Membership {
 public:
-    // Errors: the address belongs to programs of another user; all slots are lent; a program of an earlier broker does
-    // not answer; the broker does not answer; no descriptor is left.
+    // Joins the programs of the address. Errors: the address belongs to programs of another user; all slots are lent; a
+    // program of an earlier broker does not answer; the broker does not answer; no descriptor is left.
     static Result<Joined> join(const MembershipConfig& config);
     Membership(const Membership&) = delete;
     Membership& operator=(const Membership&) = delete;
-    // Gives the slot back. The port on queues() has ended.
+    // Gives the slot back. The port on queues() has ended before.
     ~Membership();
 
     [[nodiscard]] Slot slot() const noexcept { return slot_; }
-    // For UringPort::open(), whose worker is the slot.
+    // Returns the sockets for UringPort::open(), whose worker is the slot.
     [[nodiscard]] const std::shared_ptr<port::SocketQueues>& queues() const noexcept { return queues_; }
-    // For the program's connection manager.
+    // Returns the broker's client, for the program's connection manager.
     [[nodiscard]] Voice& voice() noexcept { return voice_; }
 
 private:
@@ -72,7 +72,7 @@ private:
     OwnedFd end_event_;
     OwnedFd connection_;  // the thread's; not open: the broker is gone
     Voice voice_;
-    Duration again_{};  // before the next look for one
+    Duration again_{};  // before the next look for a broker
     std::atomic<bool> ends_{false};
     std::thread thread_;
 };

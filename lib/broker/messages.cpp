@@ -46,7 +46,7 @@ struct RawStray {
 struct RawClaim {
     Be32 ask;
     Be64 service;
-    std::uint8_t flag;  // of a Claim whether it shares, of a Claimed whether it is granted
+    std::uint8_t flag;  // in a Claim: it shares; in a Claimed: it is granted
     std::uint8_t zero;
 };
 struct RawService {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kBacklog = 512;
 
-// Begins with a zero byte.
+// Writes the name, which begins with a zero byte. Returns its length.
 socklen_t address_of(const Place& place, sockaddr_un& address) {
     const std::string name = place.name();
     address = {};
@@ -33,7 +33,7 @@ socklen_t address_of(const Place& place, sockaddr_un& address) {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
 
-// To the kernel, no time at all is no limit.
+// Sets the limit of the socket. The kernel takes 0 for no limit.
 void set_limit(int socket, Duration limit) noexcept {
     const std::int64_t us = std::max<std::int64_t>(limit.ns / 1000, 1);
     const timeval wait{us / 1'000'000, us % 1'000'000};
@@ -42,7 +42,7 @@ void set_limit(int socket, Duration limit) noexcept {
     }
 }
 
-// From now on.
+// Returns the end of the socket's limit, counted from now.
 Instant end_of_limit(int socket) noexcept {
     timeval wait{};
     socklen_t bytes = sizeof(wait);
@@ -51,8 +51,8 @@ Instant end_of_limit(int socket) noexcept {
     return known && limit > Duration{} ? read_monotonic() + limit : Instant::never();
 }
 
-// Calls `once`, which does not wait and is not interrupted, until it has done something or fails. A socket that waits
-// does so here: the kernel's wait begins anew with each call, and so would never end under signals.
+// Calls `once`, which does not wait and is not interrupted, until it has done something or fails. If the socket waits,
+// the wait is here: the kernel's wait begins anew with each call, and so would never end under signals.
 // mutants: broker-try-until-done
 template <class Once>
 ssize_t try_until_done(int socket, short event, bool waits, const Once& once) noexcept {
@@ -153,7 +153,8 @@ bool send_sockets(int socket, std::span<const int> fds, bool waits) noexcept {
     return sent;
 }
 
-// The kernel tells that the other end has gone without having read all, once, before what that end said.
+// If the other end closed without having read all, the kernel reports that once, before the messages which that end
+// sent.
 // mutants: broker-receive-packet
 Received receive_packet(int socket, Packet& packet, bool waits) {
     alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> control;

@@ -36,7 +36,7 @@ Instant Programs::next_deadline() const noexcept {
     return std::min(wills_.next_deadline(), postponed_.empty() ? Instant::never() : settled_at_);
 }
 
-// What was granted by an earlier broker goes before what is new.
+// New claims wait until programs have claimed again what an earlier broker granted them.
 // mutants: broker-programs-hear-claim
 void Programs::hear(Slot from, const Claim& said, Instant now) {
     if (said.ask != 0 && now < settled_at_ && postponed_.size() < kMostPostponed) {
@@ -56,7 +56,7 @@ void Programs::answer_postponed(Instant now) {
     }
 }
 
-// Who cannot be told asks in vain, and has what it had.
+// Answers a claim. If the answer cannot be delivered, the claim is undone.
 // mutants: broker-programs-answer
 void Programs::answer(Slot to, const Claim& said) {
     const std::optional<bool> before = services_.shares(to, said.service);
@@ -95,8 +95,9 @@ void Programs::lead(const Stray& stray, std::optional<Slot> from) {
     forward(stray, Slot{static_cast<std::uint8_t>(kOwners.of(qpn))}, from, Counter::Forwarded, Counter::NoOwner);
 }
 
-// By the name that a program drew, which has its slot in the low bits, or by the service; what names neither is for all
-// who may have sent what it answers. What none of them would take wakes none.
+// Forwards a management datagram by the name in it, or by its service. A program drew that name, which has the
+// program's slot in the low bits. A datagram with neither goes to all programs that may have sent the request which it
+// answers. A datagram that no program would take wakes none.
 // mutants: broker-programs-lead-mad
 void Programs::lead_mad(const Stray& stray) {
     if (const std::optional<Counter> why = mads_.judge(stray)) {
@@ -118,7 +119,8 @@ void Programs::lead_mad(const Stray& stray) {
         }
         forward_to(Slot{static_cast<std::uint8_t>(kNames.owner_of(named->name))});
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
-        forward_to(services_.receiver(listener->service).value_or(any_manager()));  // who has no listener refuses it
+        // A program that has no listener refuses it.
+        forward_to(services_.receiver(listener->service).value_or(any_manager()));
     } else {
         for (const auto& [slot, member] : members_) {
             if (member.manages) {
@@ -138,7 +140,7 @@ void Programs::forward(const Stray& stray, Slot to, std::optional<Slot> from, Co
     counters_.count(hands_.send(owner->second.client, stray) ? led : Counter::NoRoom);
 }
 
-// Slot 0: none has one.
+// Returns a program that manages; slot 0 if there is none.
 // mutants: broker-programs-any-manager
 Slot Programs::any_manager() const {
     const auto found =

@@ -1,4 +1,4 @@
-// The programs that have a slot: what they say of their connections, and which datagrams go to whom.
+// The programs that have a slot: their services and connections, and the forwarding of datagrams to them.
 #pragma once
 
 #include <limits>
@@ -15,35 +15,35 @@
 
 namespace cairn::broker {
 
-// A part of the hub.
+// The part of the hub for programs that have a slot.
 class Programs {
 public:
-    // `hands` and `counters` outlive the object. `local`: the address that is shared.
+    // Makes the object. `hands` and `counters` outlive it. `local`: the address that is shared.
     Programs(Hands& hands, const net::IpAddress& local, telemetry::CounterSet<Counter>& counters)
         : hands_(hands), counters_(counters), mads_(local) {}
     Programs(const Programs&) = delete;
     Programs& operator=(const Programs&) = delete;
 
-    // The client has the slot from now on.
+    // Gives the slot to the client from now on.
     void add(Slot slot, ClientId client) { members_[slot] = {client, false}; }
-    // It has not any more. What it wanted said then is said.
+    // Takes the slot from its client. The farewell messages of its program are sent then.
     void remove(Slot slot, Instant now);
-    // Programs of an earlier broker come back until then, and claim what they had.
+    // Lets programs of an earlier broker come back until then, and claim their services.
     void expect_old_claims(Instant until) noexcept { settled_at_ = until; }
 
-    // A program said this. Each function takes one kind of message.
+    // Take in a message of a program, one kind each.
     void hear(Slot from, const Stray& said, Instant) { lead(said, from); }
     void hear(Slot from, const Manage&, Instant) { members_.at(from).manages = true; }
     void hear(Slot from, const Claim& said, Instant now);
     void hear(Slot from, const Release& said, Instant) { services_.release(from, said.service); }
     void hear(Slot from, const Will& said, Instant);
     void hear(Slot from, const Revoke& said, Instant) { wills_.revoke(from, said.name); }
-    // A datagram came to the program; nothing: to the broker.
+    // Forwards a datagram that came to the program; nullopt: to the broker.
     void lead(const Stray& stray, std::optional<Slot> from);
 
     void on_timeout(Instant now);
     [[nodiscard]] Instant next_deadline() const noexcept;
-    // Nothing is left to be said for programs that died.
+    // Returns whether no farewell message of a program that died is to be sent.
     [[nodiscard]] bool idle() const noexcept { return wills_.idle(); }
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
     [[nodiscard]] const Services& services() const noexcept { return services_; }
@@ -51,7 +51,7 @@ public:
 private:
     struct Member {
         ClientId client{};
-        bool manages = false;  // answers management datagrams that are for nobody else
+        bool manages = false;  // answers management datagrams that are for no program
     };
 
     void lead_mad(const Stray& stray);

@@ -20,7 +20,7 @@ namespace cairn::broker {
 
 namespace {
 
-// What an event of the epoll is about: the low bits of its word, below the client's number.
+// The source of an event of the epoll, in the low bits of its word, below the client's number.
 enum class Source : std::uint8_t { Listener, OwnSocket, Connection, Process };
 constexpr unsigned kSourceBits = 2;
 
@@ -32,7 +32,7 @@ constexpr int kServedAtOnce = 16;  // of one source, before others have their tu
 constexpr Duration kListenerRest = milliseconds(100);
 constexpr int kLongestMs = 1000;  // between two looks whether to end
 
-// Whole milliseconds, up.
+// Returns whole milliseconds, rounded up.
 int ms_until(Instant due, Instant now) noexcept {
     const std::int64_t ns = due == Instant::never() ? std::int64_t{kLongestMs} * 1'000'000 : (due - now).ns;
     return static_cast<int>(std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, kLongestMs));
@@ -69,7 +69,7 @@ bool Server::watch(int fd, std::uint64_t what) noexcept {
     return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-// A program that asked while the broker decided to end is served.
+// A program that asked while the broker decided to end is still served.
 // mutants: broker-server-run
 void Server::run(const std::function<bool()>& ends) {
     std::array<epoll_event, 64> events;
@@ -111,7 +111,7 @@ void Server::serve(std::uint64_t what) {
     }
 }
 
-// Returns whether all that wait have been accepted, or as many as there are descriptors for.
+// Accepts connections. Returns whether all that wait have been accepted, or as many as there are descriptors for.
 // mutants: broker-server-listener
 bool Server::serve_listener() {
     bool is_all = false;
@@ -145,7 +145,7 @@ void Server::connect(OwnedFd socket) {
     close_ended();
 }
 
-// A program that has asked already needs the broker, though nobody has read that yet.
+// Takes in all messages. A program that has asked needs the broker, even if its message is not read yet.
 // mutants: broker-server-hear-all
 void Server::hear_all() {
     for (const auto& [id, connection] : connections_) {
@@ -153,8 +153,9 @@ void Server::hear_all() {
     }
 }
 
-// Programs of another user that find nobody here are told by the end of this broker. Else that would end for them, and
-// they for those of its own user that came meanwhile.
+// Turns away the connections of other users. If no program needs this broker, it ends, which tells them. Messages of
+// its own user are read first. Otherwise two brokers of different users could each end for the other, although programs
+// of their own users came meanwhile.
 // mutants: broker-server-turn-away
 void Server::turn_away() {
     if (hub_.is_unused()) {
@@ -170,7 +171,7 @@ void Server::turn_away() {
     }
 }
 
-// Who waits there would be seen again and again.
+// Stops watching the listener for a while. The connections that wait there would be reported again and again.
 void Server::rest_listener(Instant until) noexcept {
     hub_.counters().count(Counter::NoDescriptor);
     listener_rests_until_ = until;
@@ -220,7 +221,8 @@ void Server::serve_connection(ClientId id) {
     }
 }
 
-// What comes along is as many sockets as are said, or the process that said it is there.
+// Takes in a message with its descriptors. Sockets carries as many sockets as it says. Another message may carry the
+// process that sent it.
 // mutants: broker-server-take
 void Server::take(ClientId id, Connection& connection, Packet& packet) {
     std::optional<Message> said = parse_message(packet.bytes);
@@ -233,7 +235,7 @@ void Server::take(ClientId id, Connection& connection, Packet& packet) {
         }
     } else if (packet.fds.size() == 1 && !connection.process.is_open()) {
         connection.process = std::move(packet.fds.front());
-        (void)watch(connection.process.get(), word_of(Source::Process, id));  // refused: its socket tells
+        (void)watch(connection.process.get(), word_of(Source::Process, id));  // if refused, its socket shows the end
     }
     packet.fds.clear();
     hub_.on_message(id, said, read_monotonic());
@@ -246,7 +248,8 @@ void Server::lose(ClientId id) {
     }
 }
 
-// The client holds the descriptor of its process, too, so that closing it here does not take it out of the epoll.
+// Forgets the process. The client holds the descriptor of its process, too, so closing it here does not take it out of
+// the epoll.
 void Server::forget(Connection& connection) noexcept {
     if (connection.process.is_open()) {
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.process.get(), nullptr);

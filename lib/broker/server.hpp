@@ -1,4 +1,4 @@
-// Server: the broker of one address as it runs. It acts for the hub.
+// Server: the running broker of one address. It acts for the hub.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@
 
 namespace cairn::broker {
 
-// Belongs to one thread.
+// Runs the hub. Belongs to one thread.
 class Server final : private Hands {
 public:
-    // `listener` is the socket of listen_at(place); programs of `user` may have the address. Errors: no descriptor is
-    // left.
+    // Makes a server. `listener` is the socket of listen_at(place); programs of `user` may have the address. Errors: no
+    // descriptor is left.
     static Result<std::unique_ptr<Server>> make(const Place& place, OwnedFd listener, const HubConfig& config,
                                                 std::uint32_t user);
     ~Server() override;
 
-    // Serves until nobody has needed it for a while, or nobody does and another user wants the address, or `ends` says
-    // so, which is asked at each wakeup and once a second.
+    // Serves until no program has needed the broker for a while, or none needs it and another user wants the address.
+    // It also ends if `ends` returns true, which is called at each wakeup and once a second.
     void run(const std::function<bool()>& ends);
     [[nodiscard]] const Hub& hub() const noexcept { return hub_; }
 
@@ -67,7 +67,7 @@ private:
     const Place place_;
     std::vector<OwnedFd> strangers_;  // of other users, until all that wait are accepted: close last
     bool makes_room_ = false;         // for them
-    OwnedFd listener_;                // closes after the sockets: who follows finds the port free
+    OwnedFd listener_;                // closes after the sockets: the next broker then finds the port free
     KernelGroup group_;
     OwnedFd epoll_;
     const std::uint32_t user_;

@@ -1,4 +1,4 @@
-// Which program has which service of an address.
+// The services of an address, by the program that has them.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ class Services {
 public:
     static constexpr std::size_t kMostOfOne = 32768;  // services that a program may have
 
-    // The program has the service from now on. Returns false if another has it, or the program has too many.
+    // Gives the service to the program. Returns false if another has it, or the program has too many.
     [[nodiscard]] bool claim(Slot program, const Claim& wanted);
     void release(Slot program, wire::ServiceId service);
-    // The program has ended.
+    // Forgets the services of a program that has ended.
     void forget(Slot program);
-    // Returns whether the program shares the service. Nothing: it has not got it.
+    // Returns whether the program shares the service; nullopt if it has not got it.
     [[nodiscard]] std::optional<bool> shares(Slot program, wire::ServiceId service) const;
-    // Returns who has the service, of several the first.
+    // Returns the program that has the service, or the first of several.
     [[nodiscard]] std::optional<Slot> holder(wire::ServiceId service) const;
-    // Returns who gets the service's requests: the holder, else who gave the port back last, in either port space,
-    // unless another program has claimed it since. That one may listen there again in a moment: it holds or refuses
-    // them.
+    // Returns the program that gets the service's requests. That is the holder, else the one that gave the port back
+    // last, in either port space, unless another has claimed it since. The latter program may listen there again in a
+    // moment: it holds the requests or refuses them.
     [[nodiscard]] std::optional<Slot> receiver(wire::ServiceId service) const;
 
 private:

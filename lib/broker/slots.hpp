@@ -11,7 +11,8 @@
 
 namespace cairn::broker {
 
-// Slot 0 is never lent. A slot that became free rests: its last program's peers may still send to it.
+// The slots of an address. Slot 0 is never lent. A slot that became free rests: its last program's peers may still send
+// to it.
 class Slots {
 public:
     enum class State : std::uint8_t {
@@ -24,7 +25,7 @@ public:
     [[nodiscard]] std::uint16_t sockets() const noexcept { return sockets_; }
     [[nodiscard]] State state(Slot slot) const noexcept { return states_[slot.value]; }
 
-    // The sockets are `count` now, no fewer than before. What is new is in that state.
+    // Raises the number of sockets to `count`, which is no less than before. The new ones are in that state.
     // mutants: broker-slots-grow
     void grow(std::uint16_t count, State state) noexcept {
         CAIRN_ASSERT(count >= sockets_ && count <= kMostSockets);
@@ -33,7 +34,7 @@ public:
             free_since_[sockets_] = kEver;
         }
     }
-    // Lends the slot that has been free for longest, if since `before` or an earlier time.
+    // Lends the slot that has been free for longest, if it is free since `before` or an earlier time.
     // mutants: broker-slots-lend
     [[nodiscard]] std::optional<Slot> lend(Instant before) noexcept {
         std::optional<Slot> longest;
@@ -48,7 +49,7 @@ public:
         }
         return longest;
     }
-    // A program says that it has had the slot. False: another has it, or there is none.
+    // Lends a slot that a program reports to have had. Returns false if another has it, or there is none.
     // mutants: broker-slots-claim
     [[nodiscard]] bool claim(Slot slot) noexcept {
         const bool may = states_[slot.value] == State::Unknown || states_[slot.value] == State::Free;

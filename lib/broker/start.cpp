@@ -26,7 +26,8 @@ namespace {
 constexpr int kShared = CLONE_VM | CLONE_VFORK;
 constexpr std::size_t kStackBytes = 64U << 10U;
 
-// What the two processes on the way to the program know. They share this process's memory, and must not use more of it.
+// The data of the two processes on the way to the program. They share this process's memory, and must not use more of
+// it.
 struct Way {
     const char* program;
     char* const* arguments;
@@ -76,7 +77,7 @@ int become_program(void* argument) {
     _exit(127);
 }
 
-// Its child is nobody's, once it ends itself.
+// Starts the program and ends. The program has no parent among this process's descendants then.
 int leave_child(void* argument) {
     auto& way = *static_cast<Way*>(argument);
     if (clone(become_program, way.stack_end, kShared, argument) < 0) {
@@ -85,7 +86,7 @@ int leave_child(void* argument) {
     _exit(0);
 }
 
-// The program's handlers are not for the processes that share its memory.
+// Keeps the program's handlers from running in the processes that share its memory.
 class Undisturbed {
 public:
     Undisturbed() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
@@ -98,7 +99,7 @@ private:
     BlockedSignals signals_;
 };
 
-// A child that sends no signal when it ends is seen by no wait() of the program.
+// Runs the processes. The child sends no signal when it ends, so no wait() of the program sees it.
 int run_way(Way& way) {
     void* const stacks =
         mmap(nullptr, 2 * kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);

@@ -1,4 +1,4 @@
-// Starts the broker's program so that nobody has to do with it: not the program that starts it, nor its shell.
+// Starts the broker's program so that it is independent of the program that starts it, and of its shell.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace cairn::broker {
 
-// Returns the path of the program beside the library (or program) that this code is part of; CAIRN_BROKER names another
-// one, or "off". An empty path: there is none.
+// Returns the path of the broker's program, in the folder of the library (or program) that this code is part of.
+// CAIRN_BROKER names another one, or "off". An empty path: there is none.
 [[nodiscard]] std::string find_program();
 
-// Runs `program` for the place, with the listening socket. It is no child of this process, has no other descriptor of
-// it, and no terminal. Errors: there is no such program; the kernel starts none.
+// Runs `program` for the place, with the listening socket. It is no child of this process, and has neither a terminal
+// nor any other descriptor of this process. Errors: there is no such program; the kernel starts none.
 [[nodiscard]] Status start_program(const std::string& program, const Place& place, const OwnedFd& listener);
 
-// The descriptor that the program finds its listening socket at.
+// The descriptor at which the program finds its listening socket.
 constexpr int kListenerFd = 3;
 
 }  // namespace cairn::broker

@@ -1,4 +1,4 @@
-// Reads the datagrams of one socket, batches cut into what was sent.
+// Reads the datagrams of one socket, and cuts batches into the datagrams that were sent.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kUsualOverflow = 65534;
 constexpr std::array<std::uint32_t, 3> kEverybody{0, 0, 0xffff'ffff};  // the first here, the first outside, how many
 
-// Takes a number and the space before it.
+// Takes a number and the space before it off the text.
 std::optional<std::uint32_t> take_number(std::string_view& text) noexcept {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     std::uint32_t number = 0;
@@ -41,7 +41,7 @@ bool maps_everybody(std::string_view uid_map) noexcept {
     return uid_map.empty() || uid_map == "\n";
 }
 
-// What fits into `room`: enough of a map to see that it is another.
+// Returns the part of the file that fits into `room`: enough of a map to see that it is another one.
 std::string_view read_start(const char* path, std::span<char> room) noexcept {
     const OwnedFd file(open(path, O_RDONLY | O_CLOEXEC));
     const ssize_t bytes = file.is_open() ? read(file.get(), room.data(), room.size()) : 0;

@@ -11,12 +11,12 @@ namespace {
 
 constexpr int kSaidAtOnce = 64;  // messages, before others may have the lock
 
-// Whose lock this thread has, or is about to have. A signal handler on it looks at this.
+// The object whose lock this thread has, or is about to have. A signal handler on it looks at this.
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::atomic<const Voice*> held_voice{nullptr};
 
 }  // namespace
 
-// A handler that interrupts who holds one voice may hold another, and then come to the first.
+// A handler may interrupt the holder of one lock, take another one, and then come to the first.
 class Voice::Held {
 public:
     explicit Held(Voice& voice) : before_(held_voice.load(std::memory_order_relaxed)) {
@@ -43,7 +43,7 @@ bool Voice::is_closed() const noexcept {
     return is_mute_ || held_voice.load(std::memory_order_relaxed) == this;
 }
 
-// Until there is no room. What comes up from then on waits behind that.
+// Sends messages until there is no room. Later ones wait after them.
 // mutants: broker-voice-say-what-fits
 void Voice::say_what_fits() {
     for (int said = 0; std::optional<Message> next = account_.next(); ++said) {
@@ -160,7 +160,8 @@ void Voice::lead(const Stray& stray) {
     }
 }
 
-// The broker hears of what is unsaid no more: who hangs up has ended, too.
+// Sends a Leave if all messages were sent. The broker gets no more messages otherwise: a client that closes its
+// connection has ended, too.
 void Voice::say_farewell() {
     if (is_closed()) {
         return;

@@ -1,4 +1,4 @@
-// What a program says to its broker about its connections, and says again to the next one.
+// A program's client of its broker. It sends the program's state, and sends it again to the next broker.
 #pragma once
 
 #include <condition_variable>
@@ -15,43 +15,45 @@ enum class ClaimRefusal : std::uint8_t {
     NoAnswer,  // there is no broker, or a silent one, and none answered in time
 };
 
-// Any thread may call these, unless it says otherwise. Only claim() waits: what the broker has no room for, or what is
-// said while there is none, the membership's thread says once it can, in the order in which it was said. They do
-// nothing in a signal handler that interrupted another call: it exits, perhaps.
+// Any thread may call these, unless the function's comment names one. Only claim() waits. Messages are kept while there
+// is no broker, or no room at it. The membership's thread sends them in their order as soon as it can. The functions do
+// nothing in a signal handler that interrupted another call: perhaps it exits.
 class Voice {
 public:
-    // The program answers management datagrams from now on: see Manage.
+    // Requests management datagrams from now on: see Manage.
     void manage();
-    // Returns the service, which the program has from now on. Waits for an answer, and for a new broker if this one
-    // dies, which answers a second after it has begun. Without one the program has what it had before: a grant that
-    // comes later is given back.
+    // Claims the service for the program, and returns it. Waits for an answer. If the broker dies, waits for a new one,
+    // which answers a second after it has begun. If no answer comes in time, the program keeps what it had before: a
+    // grant that comes later is given back.
     [[nodiscard]] Parsed<wire::ServiceId, ClaimRefusal> claim(wire::ServiceId service, bool shares,
                                                               Duration patience = seconds(5));
     void release(wire::ServiceId service);
-    // See Will. A connection that ended by itself is revoked.
+    // Leaves a message for the broker: see Will. If a connection ends by itself, the program revokes its message.
     void leave(const Will& will);
     void revoke(std::uint32_t name);
 
-    // The membership's thread: there is a broker, which is told all again; `socket` stays open until end(). `sleeper`
-    // is woken when go_on() is to be called.
+    // For the membership's thread: begins with a broker, which gets the whole state again. `socket` stays open until
+    // end(). `sleeper` is woken when go_on() is to be called.
     void begin(int socket, Wakeup& sleeper);
     void end();
-    // The membership's thread: something waits for room at the socket.
+    // For the membership's thread: returns whether a message waits for room at the socket.
     [[nodiscard]] bool waits_for_room();
-    // The membership's thread, when there is room.
+    // For the membership's thread: sends on, when there is room.
     void go_on();
-    // The membership's thread: the broker said this.
+    // For the membership's thread: takes in the broker's answer.
     void hear(const Claimed& said);
-    // The membership's thread. It does not wait; without a broker or room the datagram is lost.
+    // For the membership's thread: sends the datagram to the broker. It does not wait; without a broker or room the
+    // datagram is lost.
     void lead(const Stray& stray);
-    // The membership's thread, when it ends.
+    // For the membership's thread: sends the last message, when the thread ends.
     void say_farewell();
-    // In a child of fork(), which has one thread: nothing is said any more, and nobody woken. claim() gets no answer.
+    // Makes it mute in a child of fork(), which has one thread. It sends no messages any more, and wakes no thread;
+    // claim() gets no answer.
     // mutants: broker-voice-forget-in-child
     void forget_in_child() noexcept { is_mute_ = true; }
 
 private:
-    // The lock, unless is_closed().
+    // Holds the lock, unless is_closed().
     class Held;
 
     [[nodiscard]] bool is_closed() const noexcept;
@@ -60,7 +62,7 @@ private:
 
     std::mutex mutex_;
     std::condition_variable answered_;
-    bool is_mute_ = false;  // in a child, where whoever held the lock is not there to finish
+    bool is_mute_ = false;  // in a child: a thread that had the lock is not there to free it
     int socket_ = -1;
     Wakeup* sleeper_ = nullptr;
     bool waits_for_room_ = false;

@@ -1,4 +1,4 @@
-// What programs want to be said to their peers if they die, and what is being said for those that did.
+// The farewell messages of programs, which are sent to their peers if they die, and those that are being sent.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@ namespace cairn::broker {
 class Wills {
 public:
     static constexpr std::size_t kMostOfOne = 16384;
-    static constexpr int kTries = 4;                         // of each, until its peer answers
+    static constexpr int kTries = 4;                         // of each message, until its peer answers
     static constexpr Duration kBetween = milliseconds(300);  // doubled each time
 
-    // False: the program has too many.
+    // Keeps a message. Returns false if the program has too many.
     [[nodiscard]] bool leave(Slot program, const Will& will);
     void revoke(Slot program, std::uint32_t name);
-    // The program has died: its wills are carried out from now on.
+    // Begins to send the messages of a program that has died.
     void open(Slot program, Instant now);
 
     // Returns a message to be sent now, until there is none. It is valid until the next call.
     [[nodiscard]] const Will* poll(Instant now);
-    // `from` has answered the message that ends the connection of that name. Others than its peer are not heard.
+    // Notes that `from` has answered the message that ends the connection of that name. Answers from other addresses
+    // than its peer's are ignored.
     void on_answer(std::uint32_t name, const net::IpAddress& from);
     [[nodiscard]] Instant next_deadline() const noexcept {
         return due_.empty() ? Instant::never() : due_.begin()->first;
     }
-    // Nothing is being said.
+    // Returns whether no message is being sent.
     [[nodiscard]] bool idle() const noexcept { return under_way_.empty(); }
 
 private:
@@ -44,7 +45,7 @@ private:
 
     std::map<Slot, std::map<std::uint32_t, Will>> left_;  // by name
     std::map<std::uint32_t, UnderWay> under_way_;         // by name: the names of all programs differ
-    std::set<std::pair<Instant, std::uint32_t>> due_;     // of those that are under way
+    std::set<std::pair<Instant, std::uint32_t>> due_;     // of messages under way
 };
 
 }  // namespace cairn::broker
