@@ -1,5 +1,4 @@
-// A world's part in the turns of a simulated worker: its users act between the arrival of packets and the departure of
-// theirs.
+// Runs a world's part in the turns of a simulated worker. Its users act after packets arrive and before theirs depart.
 #pragma once
 
 #include <functional>
@@ -13,7 +12,7 @@ class Actor final : public worker::Tenant {
 public:
     using Act = std::function<void()>;
 
-    // Joins the worker behind its present tenants. `act` is called each turn. `sent` is called once the turn's packets
+    // Joins the worker after its present tenants. `act` is called each turn. `sent` is called once the turn's packets
     // are on their way.
     Actor(worker::Worker& worker, Act act, Act sent = {})
         : act_(std::move(act)),
@@ -29,7 +28,7 @@ public:
             sent_();
         }
     }
-    // No deadline: the world knows by itself when it acts.
+    // Returns no deadline: the world itself knows when it acts.
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
 
 private:

@@ -11,8 +11,8 @@
 
 namespace cairn::sim {
 
-// Is aligned to its own length, rounded up to a power of two, or to a page, and has no initial content. Whether an
-// address in it with one bit flipped lies within it does not depend on the allocator's choice.
+// Memory that is aligned to its own length, rounded up to a power of two, or to a page, and has no initial content.
+// Whether an address in it with one bit flipped lies within it does not depend on the allocator's choice.
 class AlignedMemory {
 public:
     AlignedMemory() = default;

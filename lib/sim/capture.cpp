@@ -30,7 +30,7 @@ void Capture::add(std::span<const std::uint8_t> frame, Instant when) {
 
 bool Capture::write(const std::string& file_name) const {
     std::ofstream file(file_name, std::ios::binary);
-    // Magic, version 2.4, two unused words, snap length, link type: host order, as the magic tells.
+    // Magic, version 2.4, two unused words, snap length, link type. The magic shows that they are in host order.
     put(file, std::array<std::uint32_t, 6>{kNanosecondMagic, 2U | (4U << 16U), 0, 0, 65'535, kEthernet});
     for (std::size_t i = 0; i < kept_.size(); ++i) {
         const Kept& frame = kept_[(oldest_ + i) % kept_.size()];

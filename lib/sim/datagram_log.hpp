@@ -1,5 +1,5 @@
 // A log of the datagrams between the hosts of a simulated world that exchanges bare datagrams. It keeps them as frames
-// for Wireshark, and tells a witness of each.
+// for Wireshark, and reports each to a witness.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ public:
     explicit DatagramLog(std::size_t hosts);
 
     void set_witness(Witness witness) { witness_ = std::move(witness); }
-    // `datagram` is BTH ... the room for the ICRC. The log computes the ICRC.
+    // Adds a datagram, which is BTH ... the room for the ICRC. The log computes the ICRC.
     void add(const Passage& passage, std::span<const std::uint8_t> datagram);
 
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }

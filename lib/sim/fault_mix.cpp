@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kHalf = kMillion / 2;
 
-// Small shares as often as large ones: one of 0.1, 1, 5, 20 per cent.
+// Draws small shares as often as large ones: one of 0.1, 1, 5, 20 per cent.
 std::uint32_t share(Random& random, std::uint32_t most_per_million) {
     constexpr std::uint32_t kShares[] = {1'000, 10'000, 50'000, 200'000};
     const std::uint32_t chosen = kShares[random.below(4)];

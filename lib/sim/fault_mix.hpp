@@ -11,7 +11,7 @@ namespace cairn::sim {
 // Faults of a link. Shares are per million frames; 0: never.
 struct LinkFaults {
     std::uint32_t loss_per_million = 0;
-    // Bursts (Gilbert): a good link turns bad, and a bad one good, with these chances per frame. A bad link loses every
+    // Bursts (Gilbert). A good link turns bad, and a bad one good, with these chances per frame. A bad link loses every
     // frame. Mean burst length: 1e6 / leave.
     std::uint32_t burst_enter_per_million = 0;
     std::uint32_t burst_leave_per_million = 0;
@@ -52,7 +52,7 @@ struct NodeFaults {
     bool runs_ahead = false;      // clients give up thousands of calls to a peer that they cannot reach
 };
 
-// The longest time that faults may last or be apart, for worlds with short histories.
+// The longest durations and intervals of faults, for worlds with short histories.
 struct FaultLimits {
     static constexpr Duration kAny = seconds(3600);
     Duration late_copy_most = kAny;
@@ -68,16 +68,17 @@ struct FaultMix {
     LinkShape shape;
     PortFaults port;
     NodeFaults node;
-    std::uint32_t forge_per_million = 0;  // chance that a stranger forges a frame from one that it saw
+    std::uint32_t forge_per_million = 0;  // chance that a hostile peer forges a frame from one that it saw
     Duration babble_every{};              // mean time between senseless packets of a host
 
     // Draws a mix from the seed. Swarm: each kind of fault is off in half of the seeds, so that none hides another.
     [[nodiscard]] static FaultMix from_seed(std::uint64_t seed);
     // Returns the same faults within these limits. Faults that are off stay off.
     [[nodiscard]] FaultMix within(const FaultLimits& limits) const;
-    // Returns a perfect network with the same delay. Strangers are no fault of the network, so they stay.
+    // Returns a perfect network with the same delay. Hostile peers are no fault of the network, so they stay.
     [[nodiscard]] FaultMix healed() const;
-    // Returns the same faults without those that keep a packet or a node back. is_prompt(): there is none of them.
+    // Returns the same faults without those that keep a packet or a node back. is_prompt() returns whether there is
+    // none of them.
     [[nodiscard]] FaultMix prompt() const;
     [[nodiscard]] bool is_prompt() const noexcept;
     // Returns one line that names the faults that are on.

@@ -12,7 +12,7 @@
 
 namespace cairn::sim {
 
-// The bytes that Ethernet spends beside the frame's own: preamble, start delimiter, FCS and inter-frame gap.
+// The bytes that Ethernet spends in addition to the frame's own: preamble, start delimiter, FCS and inter-frame gap.
 constexpr std::size_t kWireOverheadBytes = 24;
 
 struct Frame {

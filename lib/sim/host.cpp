@@ -6,7 +6,7 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::uint32_t kTurnsMost = 100'000;  // at one moment, of a host's workers; histories have hundreds
+constexpr std::uint32_t kTurnsMost = 100'000;  // of a host's workers at one moment; histories have hundreds
 
 }  // namespace
 

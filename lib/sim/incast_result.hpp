@@ -11,8 +11,8 @@
 
 namespace cairn::sim {
 
-// DCQCN's paper marks all frames above 200 KB and 1 % just below that (at 40 Gbit/s). The cliff cuts many flows all at
-// once. A slope without a cliff does not. 400 KB here are 128 us.
+// The thresholds of the switch. DCQCN's paper marks all frames above 200 KB and 1 % just below that (at 40 Gbit/s).
+// That cliff cuts many flows all at once. A slope without a cliff does not. 400 KB here are 128 us.
 constexpr SwitchShape kIncastSwitch{.ecn_low_bytes = 5'000, .ecn_high_bytes = 400'000, .ecn_most_per_million = 300'000};
 
 struct IncastResult {

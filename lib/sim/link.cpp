@@ -58,7 +58,7 @@ std::uint64_t Link::queued_bytes(Instant now) {
     return queued_bytes_;
 }
 
-// False: dropped at the tail.
+// Passes the frame through the queue. Returns false if it is dropped at the tail.
 bool Link::pass_bottleneck(Frame& frame, Instant now, Instant& departure) {
     departure = now;
     if (shape_.bits_per_second == 0) {
@@ -81,7 +81,7 @@ bool Link::pass_bottleneck(Frame& frame, Instant now, Instant& departure) {
     return true;
 }
 
-// Delivered: it is not lost.
+// Decides whether the frame is lost. Returns Delivered if it is not.
 Fate Link::lose() {
     if (partitioned_) {
         ++counters_.partitioned;

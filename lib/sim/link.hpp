@@ -1,5 +1,5 @@
-// Link: one direction between two nodes. It decides the fate of each frame and keeps the frames under way. They are
-// ordered by (arrival, serial) and by nothing else, so that one seed is one history.
+// Link: one direction between two nodes. It decides the fate of each frame and keeps the frames under way. Their order
+// is that of (arrival, serial) alone, so that one seed is one history.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ enum class Fate : std::uint8_t {
     Delivered,
     Corrupted,
     Duplicated,  // the second copy
-    Late,        // a copy that comes when nobody waits for it
+    Late,        // a copy that comes when it is not expected any more
     Lost,
     LostInBurst,
     Partitioned,
@@ -62,14 +62,14 @@ public:
     explicit Link(std::uint64_t seed) noexcept : random_(seed) {}
 
     void set_faults(const LinkFaults& faults) noexcept;
-    // Frames that already wait keep their departure.
+    // Sets the shape. Frames that already wait keep their departure.
     void set_shape(const LinkShape& shape) noexcept { shape_ = shape; }
     void set_partitioned(bool partitioned) noexcept { partitioned_ = partitioned; }
 
     using Witness = std::function<void(const Frame& frame, Fate fate, Instant arrival)>;
 
     // Sends a frame: it passes the bottleneck, then the faults. `next_serial` is the network's counter, one for all
-    // links. `witness` is told the fate of each copy.
+    // links. `witness` gets the fate of each copy.
     void send(Frame frame, Instant now, std::uint64_t& next_serial, const Witness& witness = nullptr);
 
     [[nodiscard]] bool empty() const noexcept { return flights_.empty(); }

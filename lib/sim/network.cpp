@@ -23,7 +23,7 @@ void Network::set_faults(const LinkFaults& faults, const LinkShape& shape) noexc
     }
 }
 
-// 10.0.0.1 or fd00::1 is the first: the last octet tells them apart.
+// Returns 10.0.0.1 or fd00::1 for the first node. Addresses differ in the last octet.
 net::IpAddress Network::address_of(std::size_t node) const noexcept {
     if (family_ == Family::V4) {
         return net::IpAddress::from_v4(0x0a000001U + static_cast<std::uint32_t>(node));
@@ -146,7 +146,7 @@ std::optional<Flight> Network::take(std::size_t to, Instant now) {
             first = &each;
         }
     }
-    if (first == nullptr) {  // asked at the end of time, when nothing is under way
+    if (first == nullptr) {  // a call at the end of time, when no frame is under way
         return std::nullopt;
     }
     Flight flight = first->pop();
@@ -166,8 +166,8 @@ std::optional<Frame> Network::deliver(std::size_t to, Flight flight) {
     return std::move(flight.frame);
 }
 
-// FNV-1a by words instead of bytes, in lanes that do not wait for each other. Of long frames the headers and the end:
-// the ICRC there is made from all between.
+// Adds the frame to the hash: FNV-1a by words instead of bytes, in independent lanes. Of a long frame it takes the
+// headers and the end, where the ICRC covers all bytes between.
 void Network::hash(const Flight& flight) noexcept {
     using Words = std::array<std::uint64_t, 4>;
     constexpr std::size_t kHashedBytes = 4 * sizeof(Words);

@@ -44,7 +44,7 @@ public:
     // Returns the switch; nullptr if there are links.
     [[nodiscard]] Switch* joint() noexcept { return switch_.get(); }
     void advance(Instant now);
-    // Gives the node so many queues, each for a port of its own. Called before anything is sent. Arriving frames are
+    // Gives the node this many queues, each for a port of its own. Called before anything is sent. Arriving frames are
     // steered among the queues by queue pair number, as by a device. Each queue gets a frame to a multicast group. The
     // driver of the nodes then calls advance() with each new time.
     void set_queues(std::size_t node, std::uint32_t queues);
@@ -53,18 +53,18 @@ public:
     // Sends a frame. Over links, a frame to a multicast group comes to all nodes, its sender included; their ports
     // choose. A switch takes no frames to groups (asserted).
     void send(std::size_t from, Frame frame, Instant now);
-    // Returns the frame that arrives next at this node and queue; nothing if that is later than `now`. Frames come in
+    // Returns the frame that arrives next at this node and queue; nullopt if that is later than `now`. Frames come in
     // the order of (time, serial).
     [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now, std::size_t queue = 0);
     [[nodiscard]] Instant next_arrival() const noexcept;
     [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept {
         return switch_ != nullptr ? switch_->next_arrival(to) : earliest_[to];
     }
-    // If the node has several queues, counts only frames that are in the queue already.
+    // Returns the next arrival. If the node has several queues, it counts only frames that are in the queue already.
     [[nodiscard]] Instant next_arrival(std::size_t to, std::size_t queue) const noexcept;
     // Sets the tap. It sees each frame as it is delivered, before its receiver does.
     void set_tap(Tap tap) { tap_ = std::move(tap); }
-    // Sets the witness. When a frame is sent over a link, the witness is told its fate, one call for each copy.
+    // Sets the witness. When a frame is sent over a link, the witness gets its fate, one call for each copy.
     void set_witness(Witness witness) { witness_ = std::move(witness); }
 
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
@@ -74,7 +74,7 @@ public:
 
     [[nodiscard]] net::IpAddress address_of(std::size_t node) const noexcept;
     [[nodiscard]] net::IpAddress group_address(std::uint8_t number) const noexcept;
-    // Returns the node that owns the address. A node owns it (asserted).
+    // Returns the node that owns the address. There is one (asserted).
     [[nodiscard]] std::size_t node_of(const net::IpAddress& address) const noexcept;
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
 

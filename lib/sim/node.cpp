@@ -55,7 +55,7 @@ void Node::start(std::uint64_t process) {
     woken_ = false;
     read_clock();
     roce::EngineConfig config = world_.shape().engine;
-    // A new process may have the names of the last.
+    // A new process may draw the names of the last one again.
     config.seed = {world_.seed() + index_, world_.random().below(2)};
     config.owner = number_;
     config.owner_bits = port::QpnOwners(static_cast<std::uint32_t>(world_.workers_of(host_).size())).bits();
@@ -121,7 +121,7 @@ Instant Node::next_event() const {
                      harm_.partition_ends});
 }
 
-// All that has come: a slow node's time is its users', not its turns'.
+// Begins turns for all packets that have come. The time that a slow node takes is its users', not its turns'.
 bool Node::begin_turns() {
     if (world_.now() < stalled_until_ || wakes_at() > world_.now()) {
         return false;
@@ -178,7 +178,7 @@ void Node::harm() {
     }
 }
 
-// Between this host and the next: in both directions, or in one.
+// Parts or joins this host and the next, in both directions or in one.
 void Node::partition(bool apart) {
     const std::size_t other = (host_ + 1) % world_.hosts();
     world_.network().link(host_, other).set_partitioned(apart);

@@ -18,7 +18,7 @@ class World;
 
 class Node {
 public:
-    // `index` counts all workers of the world, `number` the workers of the host.
+    // Makes the node. `index` counts all workers of the world, `number` the workers of the host.
     Node(World& world, std::size_t index, std::size_t host, std::uint16_t number, std::uint64_t seed);
     Node(const Node&) = delete;  // the port's witness points to the node
     Node& operator=(const Node&) = delete;
@@ -35,7 +35,7 @@ public:
     // makes this clock from a counter.
     [[nodiscard]] Instant now() const noexcept { return now_; }
     Instant read_clock();
-    // The drops of all its processes that ended. unsent(): packets that were lost when these processes ended.
+    // Return the drops of all its processes that ended, and the packets that were lost when these processes ended.
     [[nodiscard]] const telemetry::CounterSnapshot<roce::Drop>& drops() const noexcept { return drops_; }
     [[nodiscard]] std::uint64_t unsent() const noexcept { return unsent_; }
     [[nodiscard]] std::uint64_t clock_went_back() const noexcept { return clock_went_back_; }
@@ -50,7 +50,7 @@ public:
 
     // The world calls the functions from here on.
     void start(std::uint64_t process);
-    // `is_killed`: nothing that the process sends as it ends leaves the host.
+    // Stops the process. `is_killed`: packets that it sends as it ends do not leave the host.
     void stop(bool is_killed);
     // begin_turns() returns true if the node is awake and has something to do. It then takes turns until turn() returns
     // false.
@@ -62,7 +62,7 @@ public:
     [[nodiscard]] Instant next_event() const;
 
 private:
-    // The time of each next fault. Restarts and partitions befall a host; its first worker keeps their times.
+    // The time of each next fault. Restarts and partitions hit a host; its first worker keeps their times.
     struct Harm {
         Instant stall = Instant::never();
         Instant restart = Instant::never();
@@ -88,7 +88,7 @@ private:
     std::uint64_t process_ = 0;
     std::unique_ptr<worker::Worker> worker_;
     std::vector<Scenario*> scenarios_;  // the scenarios that live on the node
-    std::optional<Actor> actor_;        // behind the scenarios' tenants on the worker
+    std::optional<Actor> actor_;        // after the scenarios' tenants on the worker
     telemetry::CounterSnapshot<roce::Drop> drops_{};
     std::uint64_t unsent_ = 0;
     std::uint64_t clock_went_back_ = 0;

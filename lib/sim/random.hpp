@@ -1,5 +1,5 @@
-// The simulator's own random numbers. The same seed gives the same history with every library and compiler. The
-// distributions of <random> do not promise that.
+// The simulator's own random numbers. The same seed gives the same history with every library and compiler, which the
+// distributions of <random> do not promise.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace cairn::sim {
 
 constexpr std::uint32_t kMillion = 1'000'000;
 
-// SplitMix64 (Steele, Lea, Flood 2014): turns one seed into many.
+// Turns one seed into many by SplitMix64 (Steele, Lea, Flood 2014).
 [[nodiscard]] constexpr std::uint64_t split_mix(std::uint64_t& state) noexcept {
     state += 0x9e3779b97f4a7c15U;
     std::uint64_t mixed = state;

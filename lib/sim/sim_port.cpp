@@ -15,7 +15,7 @@ SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::u
       paths_(paths != 0 ? static_cast<std::uint32_t>(paths) : paths_among(network.nodes())),
       buffers_(buffers) {}
 
-// A node is woken by what arrives: that came just now, unless there was more last time.
+// Takes frames. An arrival wakes a node, so a packet came just now, unless there was more last time.
 std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     out = out.first(std::min<std::size_t>(out.size(), limits().burst));
     empty_at_ = full_burst_ ? empty_at_ : now;
@@ -63,7 +63,7 @@ bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
     out.len = static_cast<std::uint16_t>(frame.bytes.size() - lower);
     out.ecn = parsed.value().ecn();
     const port::Path::Arrival arrival = path->judge_arrival(out.data - lower, frame.bytes.size());
-    // A stranger speaks for another node from its own Ethernet address, as a router would.
+    // A hostile peer sends in another node's name from its own Ethernet address, as a router would.
     out.icrc_ok = arrival == port::Path::Arrival::Whole || arrival == port::Path::Arrival::WholeFromElsewhere;
     counters_.bad_icrcs += out.icrc_ok ? 0 : 1;
     if (witness_) {
@@ -111,7 +111,7 @@ std::size_t SimPort::allocate_burst(std::span<port::PacketRef> out) noexcept {
     return count;
 }
 
-// The one given back last; else a new one.
+// Returns the buffer that was given back last, else a new one.
 SimPort::Buffer* SimPort::take_buffer() {
     if (free_.empty()) {
         return storage_.emplace_back(std::make_unique<Buffer>(kHeadroom + kRoom, std::uint8_t{0xa5})).get();

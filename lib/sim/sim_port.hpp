@@ -1,5 +1,5 @@
-// SimPort: the Port of one node of a simulated network, or of one of its queues. Whole frames travel, so that the
-// production code makes and judges lower headers and ICRC.
+// SimPort: the Port of one node of a simulated network, or of one of its queues. Whole frames travel, so the production
+// code makes and judges lower headers and ICRC.
 #pragma once
 
 #include <functional>
@@ -32,12 +32,12 @@ public:
     static constexpr std::uint16_t kRoom = 4352;
     static constexpr std::size_t kHeadroom = 128;
 
-    // `paths` is the capacity of the path table; 0: that of paths_among().
+    // Makes the port. `paths` is the capacity of the path table; 0: that of paths_among().
     SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths = 0,
             std::uint8_t queue = 0);
 
-    // Returns how many paths a port needs among so many nodes. One node may pin all that a table gives to one stranger,
-    // and another may use as many as a table gives to each. There is still a path for each node.
+    // Returns how many paths a port needs among `nodes` nodes. One node may pin all that a table gives to one unknown
+    // peer, and another may use as many as a table gives to each. There is still a path for each node.
     [[nodiscard]] static constexpr std::uint32_t paths_among(std::size_t nodes) noexcept {
         return static_cast<std::uint32_t>(4 * (nodes + 8));
     }
@@ -48,8 +48,8 @@ public:
 
     // Sets the largest UDP payload that the port's link carries.
     void set_most_bytes(std::uint16_t most_bytes) noexcept { most_bytes_ = most_bytes; }
-    // True: datagrams that the port sends to its own groups come back, as with a socket. False: they do not, as with a
-    // device.
+    // Chooses whether datagrams that the port sends to its own groups come back. True: they do, as with a socket.
+    // False: they do not, as with a device.
     void set_loops_groups(bool loops) noexcept { loops_groups_ = loops; }
     void set_witness(Witness witness) { witness_ = std::move(witness); }
 
@@ -70,7 +70,7 @@ public:
     [[nodiscard]] bool loops_groups() const noexcept override { return loops_groups_; }
     [[nodiscard]] std::string describe() const override { return "simulated"; }
 
-    // Tells how far the node's clock is ahead of the network's. The port is given the node's times.
+    // Sets how far the node's clock is ahead of the network's. The port gets the node's times.
     void set_clock_ahead(Duration ahead) noexcept { clock_ahead_ = ahead; }
 
     [[nodiscard]] std::size_t buffers_in_use() const noexcept { return storage_.size() - free_.size(); }

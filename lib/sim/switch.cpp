@@ -38,7 +38,7 @@ void Switch::advance(Instant now) {
     }
 }
 
-// Frees what the buffer held of frames that have left.
+// Frees the room of frames that have left the buffer.
 void Switch::drain(std::int64_t now_ps) {
     while (!departures_.empty() && departures_.top().when_ps <= now_ps) {
         const Departure& gone = departures_.top();

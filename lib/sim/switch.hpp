@@ -1,5 +1,5 @@
-// Switch: all nodes of a simulated network around one switch with a shared buffer. Frames of all senders to one node
-// wait in one queue: incast.
+// Switch: connects all nodes of a simulated network, with a shared buffer. Frames of all senders to one node wait in
+// one queue: incast.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +26,15 @@ struct SwitchShape {
     std::uint64_t alpha = 8;
     // Frames are marked by the length of the queue, as by DCQCN's switches (Zhu et al., SIGCOMM 2015, 3.1). No frame is
     // marked below `ecn_low_bytes`. The share then rises to `ecn_most_per_million` at `ecn_high_bytes`. Every frame
-    // above that is marked. `ecn_high_bytes` 0: never.
+    // above that is marked. If `ecn_high_bytes` is 0, none is.
     std::uint64_t ecn_low_bytes = 0;
     std::uint64_t ecn_high_bytes = 0;
     std::uint32_t ecn_most_per_million = 10'000;
 };
 
-// Store and forward. A frame passes its sender's link, then the queue of its destination. The queue of the sender's
-// link is the sender's own memory and has no limit. Everything is exact in the order of (arrival, serial), whenever
-// advance() is called.
+// Stores and forwards frames. A frame passes its sender's link, then the queue of its destination. The queue of the
+// sender's link is the sender's own memory and has no limit. Everything is exact in the order of (arrival, serial),
+// whenever advance() is called.
 class Switch {
 public:
     Switch(const SwitchShape& shape, std::size_t nodes, std::uint64_t seed);
@@ -42,9 +42,9 @@ public:
     void send(std::size_t from, std::size_t to, Frame frame, Instant now, std::uint64_t serial);
     // Takes in the frames that have reached the switch. Called before next_arrival() and receive() at a new time.
     void advance(Instant now);
-    // Returns the first frame to reach this node; nothing if that is later than `now`.
+    // Returns the first frame to reach this node; nullopt if that is later than `now`.
     [[nodiscard]] std::optional<Flight> receive(std::size_t to, Instant now);
-    // Counts only frames that are in the node's queue already.
+    // Returns the node's next arrival. Counts only frames that are in its queue already.
     [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept { return earliest_[to]; }
     // Returns the next arrival at the switch or at any node.
     [[nodiscard]] Instant next_event() const noexcept {

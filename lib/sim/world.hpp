@@ -1,4 +1,4 @@
-// World: nodes on a simulated network in virtual time, the faults that befall them, and the scenarios that run on them
+// World: nodes on a simulated network in virtual time, the faults that hit them, and the scenarios that run on them
 // together. The whole history follows from the seed.
 #pragma once
 
@@ -19,21 +19,21 @@ namespace cairn::sim {
 struct WorldShape {
     std::size_t hosts = 2;
     std::vector<std::uint16_t> workers{};  // of each host; empty: one each
-    std::size_t guests = 0;                // places in the network behind the hosts', for strangers
+    std::size_t guests = 0;                // places in the network after the hosts', for hostile peers
     Family family = Family::V4;
     std::size_t buffers = 512;  // of each port
     std::size_t paths = 0;      // paths of each port; 0: a few to each node
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
     roce::EngineConfig engine{};  // all but its seed and owner
     Duration harmful = milliseconds(120);
-    Duration healing = milliseconds(1500);  // nothing is required of the world for so long
+    Duration healing = milliseconds(1500);  // the world has to fulfil no promise for this long
 
     // Draws one to three workers for each host, and at most `most` in all.
     [[nodiscard]] static std::vector<std::uint16_t> workers_from_seed(std::uint64_t seed, std::size_t hosts,
                                                                       std::size_t most);
 };
 
-// The faults that befell the nodes, and the counters of their processes that ended.
+// The faults that hit the nodes, and the counters of their processes that ended.
 struct NodeTotals {
     std::uint64_t restarts = 0;
     std::uint64_t refused = 0;  // packets that a full ring did not take
@@ -53,11 +53,11 @@ public:
     World(const World&) = delete;  // nodes and network point to the world
     World& operator=(const World&) = delete;
 
-    // add() and set_witness() are called before run(). The scenario outlives the world's run. The witness is told the
-    // fate of every frame.
+    // add() and set_witness() are called before run(). The scenario outlives the world's run. The witness gets the fate
+    // of every frame.
     void add(Scenario& scenario) { scenarios_.push_back(&scenario); }
     void set_witness(Network::Witness witness) { network_.set_witness(std::move(witness)); }
-    // Runs with faults, heals, and requires progress. Returns the first promise that was broken; nothing if all held.
+    // Runs with faults, heals, and requires progress. Returns the first promise that was broken; nullopt if all held.
     [[nodiscard]] std::optional<std::string> run();
 
     [[nodiscard]] Instant now() const noexcept { return now_; }
@@ -75,21 +75,22 @@ public:
     // The nodes are all workers of all hosts, in the order of hosts and numbers.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.size(); }
     [[nodiscard]] Node& node(std::size_t index) const noexcept { return *nodes_[index]; }
-    // Returns the index of the node whose turns take long, also after healing; a number that no node has if there is
-    // none.
+    // Returns the index of the node whose turns take long, also after healing. If there is none, returns a number that
+    // no node has.
     [[nodiscard]] std::size_t slow_node() const noexcept { return slow_; }
     [[nodiscard]] bool has_slow_node() const noexcept { return slow_ < nodes(); }
     [[nodiscard]] bool healed() const noexcept { return healed_; }
     [[nodiscard]] NodeTotals node_totals() const;
 
-    // For scenarios, down to broken(). soon() returns a time within [0, 2 * every] from now; never if `every` is 0.
+    // These are for scenarios, down to broken(). soon() returns a time within [0, 2 * every] from now; never if `every`
+    // is 0.
     [[nodiscard]] Instant soon(Duration every);
     void run_until(Instant end);
     // Breaks the world if `holds` is false. The first broken promise is kept.
     void check(bool holds, std::string_view promise, const Node* node = nullptr);
     [[nodiscard]] bool broken() const noexcept { return broken_.has_value(); }
 
-    // For nodes.
+    // These are for nodes.
     void restart(std::size_t host);
 
     // Returns a text on the faults, the scenarios and the network.

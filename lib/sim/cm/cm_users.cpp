@@ -1,4 +1,4 @@
-// What the users of the hosts do, and what they may be told when.
+// The actions of the hosts' users, and checks of the order of their events.
 #include "lib/sim/cm/cm_world.hpp"
 
 namespace cairn::sim {
@@ -79,7 +79,7 @@ void CmWorld::forget(Node& node, cm::ConnectionId id) {
     node.forged.erase(id);
 }
 
-// The user's next step, which the phase and chance decide.
+// Takes the user's next step, which the phase and chance decide.
 void CmWorld::act(Node& node, cm::ConnectionId id, Local& local) {
     local.act_at = Instant::never();
     const bool tired = local.phase == Phase::Asked || (!healed_ && random_.chance(60'000));
@@ -137,7 +137,7 @@ void CmWorld::answer(Node& node, cm::ConnectionId id, Local& local) {
     require(node.manager->accept(id, accepted, now_) == std::nullopt, "accept() refuses");
 }
 
-// The connection is over for this end.
+// Ends the connection for this end.
 void CmWorld::end(Node& node, Local& local, bool gave_up) {
     Deal& deal = deals_.at(local.cookie);
     if (!local.active && deal.server_life == node.life) {
@@ -202,7 +202,7 @@ void CmWorld::on_event(Node& node, const cm::Requested& event) {
         return;
     }
     Deal& deal = found->second;
-    if (deal.server_life != node.life) {  // another one may have been asked before
+    if (deal.server_life != node.life) {  // an earlier life of the server may have been asked
         deal.server_life = node.life;
         deal.open_requests = 0;
         deal.settled = false;

@@ -14,10 +14,10 @@ namespace cairn::sim {
 namespace {
 
 constexpr Duration kTurn = milliseconds(20);       // between two turns of a host
-constexpr Duration kLateCopy = milliseconds(100);  // less than TIMEWAIT: later ones are new to anybody
+constexpr Duration kLateCopy = milliseconds(100);  // less than TIMEWAIT: a later copy is new to every host
 constexpr Duration kPatience = seconds(200);       // all retries and service timeouts of what is under way
 
-constexpr std::uint64_t kBesideFlood = 64;  // places of a backlog: for what comes while a user thinks
+constexpr std::uint64_t kBesideFlood = 64;  // places of a backlog, for requests that come while a user thinks
 
 Qkey qkey_of(std::size_t host) {
     return Qkey{static_cast<std::uint32_t>(0x1000 + host)};
@@ -48,10 +48,11 @@ void CmWorld::choose_faults() {
     faults_.slow_users = random_.below(2) == 0;
     faults_.same_queue_pairs = random_.below(2) == 0;
     faults_.flood_per_turn = in_half(8);
-    faults_.slow_users = faults_.slow_users && faults_.flood_per_turn == 0;  // nobody can tell whose request waits
+    faults_.slow_users = faults_.slow_users && faults_.flood_per_turn == 0;  // in a flood, users cannot tell whose
+                                                                             // request waits
 }
 
-// Everything is forgotten; what is under way arrives all the same.
+// Begins a life, in which the host has forgotten everything. Messages under way still arrive.
 void CmWorld::start_life(Node& node) {
     if (node.manager != nullptr) {
         counters_.manager += node.manager->counters().snapshot();
@@ -123,7 +124,7 @@ std::optional<std::string> CmWorld::run() {
     return broken_;
 }
 
-// Each host to each other: nothing of what was may hinder it.
+// Connects each host to each other: nothing of the past may prevent it.
 void CmWorld::connect_once_more() {
     for (std::size_t from = 0; from < nodes_.size(); ++from) {
         for (std::size_t to = 0; to < nodes_.size(); ++to) {
@@ -253,7 +254,7 @@ void CmWorld::send(std::size_t from, const cm::OutMad& mad) {
     }
 }
 
-// A message with a right header and a body that is noise.
+// Sends a message with a right header and a body that is noise.
 void CmWorld::make_up(std::size_t from, std::size_t to) {
     cm::OutMad mad{{nodes_[from].address, nodes_[to].address}, {}};
     for (std::uint8_t& octet : mad.bytes) {
@@ -275,7 +276,8 @@ void CmWorld::flood() {
     }
 }
 
-// For the queue pair that the host in whose name it is will use next, where there is such a host.
+// Forges a request. It names the queue pair that the host in whose name it is sent will use next, if there is such a
+// host.
 void CmWorld::forge_request() {
     const std::size_t to = random_.below(nodes_.size());
     const Node& other = nodes_[(to + 1) % nodes_.size()];
@@ -301,7 +303,7 @@ void CmWorld::forge_request() {
     send_all(to);
 }
 
-// As a datagram between two queue pairs 1.
+// Logs the message as a datagram between two queue pairs 1.
 void CmWorld::log(std::size_t from, const Flying& flying, std::string_view fate) {
     wire::Bth bth;
     bth.opcode = wire::opcode_of(wire::Service::Ud, wire::Operation::SendOnly);

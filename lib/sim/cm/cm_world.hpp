@@ -1,5 +1,5 @@
 // A few hosts with connection managers and restless users, over a network that loses, doubles and delays. Hosts forget
-// everything and begin a new life. One seed is one history. All promises are checked at every step.
+// everything and begin a new life. One seed is one history. Every step checks all promises.
 #pragma once
 
 #include <map>
@@ -53,7 +53,7 @@ public:
     explicit CmWorld(std::uint64_t seed);
 
     // Runs with faults for a while, then without. All users then disconnect and connect once more. Returns the first
-    // broken promise; nothing if all held.
+    // broken promise; nullopt if all held.
     [[nodiscard]] std::optional<std::string> run();
     [[nodiscard]] const CmWorldCounters& counters() const { return counters_; }
     [[nodiscard]] DatagramLog& log() { return log_; }
@@ -87,7 +87,7 @@ private:
         std::uint32_t drawn_again = 0;      // names that were drawn again in this life
         std::map<cm::DatagramId, std::size_t> questions;
 
-        // A connection begins under this name. Returns false if that makes no sense.
+        // Takes the name for a new connection. Returns false if that cannot be right.
         [[nodiscard]] bool take_name(cm::ConnectionId id);
     };
     // The actions of both ends of a connection. The private data carries the cookie that names the deal.

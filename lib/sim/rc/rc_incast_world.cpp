@@ -139,7 +139,7 @@ void RcIncastWorld::note_sent(std::size_t client) {
     flow.resent = resent;
 }
 
-// An acknowledgement tells how long the packet it is of was on its way.
+// Records the round trip of a packet when its acknowledgement arrives.
 void RcIncastWorld::note_arrival(std::size_t client, const Frame& frame) {
     const auto parsed = wire::Packet::parse(std::span(frame.bytes).subspan(frame.lower_bytes()));
     if (!parsed.ok() || parsed.value().traits().role != wire::Role::Acknowledge) {
@@ -191,7 +191,7 @@ std::uint64_t RcIncastWorld::resent() const noexcept {
     return sum;
 }
 
-// What counts up.
+// Returns the counters that count up.
 IncastResult RcIncastWorld::counted() const {
     IncastResult all = total_;
     all.retransmits = resent();
@@ -207,7 +207,7 @@ void RcIncastWorld::begin_measuring() {
     round_trips_.clear();
 }
 
-// What the server took in order: messages are whole packets.
+// Counts the bytes that the server took in order: messages are whole packets.
 IncastResult RcIncastWorld::result() const {
     std::vector<double> bytes;
     for (const Flow& flow : flows_) {

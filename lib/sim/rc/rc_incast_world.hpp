@@ -36,8 +36,8 @@ public:
     RcIncastWorld(const RcIncastWorld&) = delete;
     RcIncastWorld& operator=(const RcIncastWorld&) = delete;
     [[nodiscard]] IncastResult run();
-    // For use after run(). finished(): all posted requests have completed. contents_right(): the server has the bytes
-    // that were written.
+    // These are for use after run(). finished(): all posted requests have completed. contents_right(): the server has
+    // the bytes that were written.
     [[nodiscard]] bool finished() const noexcept { return under_way_ == 0; }
     [[nodiscard]] bool contents_right() const noexcept { return target_ == source_; }
     [[nodiscard]] std::uint64_t count(roce::rc::RcCounter which) const noexcept;  // all nodes together
@@ -62,8 +62,8 @@ private:
         roce::Engine::RcQp* here = nullptr;
         roce::Engine::RcQp* there = nullptr;
         std::vector<Instant> sent_at = std::vector<Instant>(kTimedPackets);  // by PSN
-        Psn sent{};                                                          // the one behind the newest packet
-        Psn acknowledged{};  // the one behind the last acknowledged packet
+        Psn sent{};                                                          // the one after the newest packet
+        Psn acknowledged{};  // the one after the last acknowledged packet
         Psn clear_from{};    // packets before it may have been sent twice (Karn)
         std::uint64_t resent = 0;
         Psn measured_from{};  // the server's value when measuring began

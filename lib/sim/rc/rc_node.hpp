@@ -16,8 +16,8 @@ namespace rc = roce::rc;
 
 using Datagram = std::vector<std::uint8_t>;  // BTH ... ICRC; the ICRC stays zero
 
-// A place where messages come in, with the rights that they have: the queue pair's own queue, or one of the receive
-// queues behind an XRC target. Each has a protection domain.
+// A place where messages come in, with its rights: the queue pair's own queue, or one of the receive queues of an XRC
+// target. Each has a protection domain.
 struct Inbox {
     roce::Pd pd{};
     Rkey key{};
@@ -54,8 +54,8 @@ struct WindowOfNode {
     bool zero_based = false;
 };
 
-// The memory of a node, from kBase: the source (never changes), the target of the peer's WRITEs, the words of the
-// peer's atomics, the landing of answers, the landing of SENDs.
+// The memory of a node, from kBase. It has the source (never changes), the target of the peer's WRITEs, and the words
+// of its atomics. Then come the landings of answers and of SENDs.
 class RcNode {
 public:
     static constexpr std::uint64_t kBase = 0x10000;

@@ -1,4 +1,4 @@
-// What the two sides of the world ask of each other, and what each request must do.
+// The requests of the two sides of the world to each other, and the required effect of each.
 #include <algorithm>
 #include <cstring>
 
@@ -32,7 +32,7 @@ const Inbox& inbox_named(const RcNode& to, const roce::SendRequest& request) {
 
 void RcWorld::post_some(RcNode& from, RcNode& to) {
     while (from.to_post > 0 && random_.chance(600'000)) {
-        // Landing places are used in turn and not again before what is there was checked; regions are few.
+        // Landing places are used in turn, and again only after their contents were checked; regions are few.
         const bool full = is_reliable() && to.expected_receives.size() >= 30;
         if (broken_ || restart_wanted_ || from.expected_sends.size() >= kMostWaiting || full) {
             return;
@@ -52,7 +52,7 @@ bool RcWorld::is_signalled(const RcNode& from) {
     return from.to_post == 1 || from.expected_sends.size() == kMostWaiting - 1 || random_.chance(700'000);
 }
 
-// A window is bound for the peer to use, or bound and freed before anybody hears of it.
+// Binds a window for the peer to use, or frees it before the peer hears of it.
 void RcWorld::post_local(RcNode& from, WorkOpcode opcode) {
     const bool binds = opcode == WorkOpcode::BindWindow;
     if (from.window.state != (binds ? WindowState::Free : WindowState::Binding)) {
@@ -133,7 +133,8 @@ void RcWorld::post_one(RcNode& from, RcNode& to) {
     expect_receive(to, request, payload);
 }
 
-// READs of what never changes, atomics on words that only this side changes: both have one right answer.
+// Chooses remote memory whose contents have one right answer: READs of memory that never changes, and atomics on words
+// that only this side changes.
 void RcWorld::choose_remote(RcNode& to, roce::SendRequest& request, std::uint32_t bytes, ExpectedSend& sent) {
     const Inbox& inbox = inbox_named(to, request);
     const bool by_window = is_reliable() && to.window.state == WindowState::Bound && random_.chance(kMillion / 2);
@@ -218,7 +219,7 @@ void RcWorld::post_receives(RcNode& side) {
         side.free_receives.pop_front();
         Inbox& inbox = side.inbox_of(slot);
         inbox.posted.push_back(slot);
-        // In two pieces, split anywhere.
+        // The request has two pieces, split anywhere.
         const auto split = static_cast<std::uint32_t>(random_.below(RcNode::kMaxBytes + 1));
         const std::uint64_t at = RcNode::kReceives + slot * RcNode::kMaxBytes;
         const Lkey lkey{inbox.key.value};
@@ -231,7 +232,7 @@ void RcWorld::post_receives(RcNode& side) {
     }
 }
 
-// What comes meanwhile, and what is due, waits.
+// Returns whether the side's CPU is taken away: packets and due work wait.
 bool RcWorld::is_away(RcNode& side) {
     if (now_ >= side.paused_until && !healed_ && random_.chance(faults_.pause_per_million)) {
         side.paused_until = now_ + random_.between(milliseconds(1), milliseconds(3));

@@ -78,7 +78,8 @@ void RcWorld::choose_attributes() {
     attributes_.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 12))};
     attributes_.selective = random_.chance(kMillion / 2);
     attributes_.delayed_acks = random_.chance(kMillion / 2);
-    // Times the retries it is beyond any stall or pause; the longest leave room for what is noticed earlier.
+    // The timeout times the retries is longer than any stall or pause. The longest ones leave room for losses that are
+    // noticed earlier.
     const bool is_long = faults_.pause_per_million != 0 || random_.chance(kMillion / 3);
     attributes_.ack_timeout = static_cast<std::uint8_t>(is_long ? random_.between(12, 15) : random_.between(6, 9));
 }
@@ -91,8 +92,9 @@ void RcWorld::start_life() {
     }
 }
 
-// What was on its way stays so: packets of an earlier connection, between the same queue pairs. An unreliable one would
-// take them, whatever their PSN (9.8.2.2): there the new life has another number, which its port tells apart.
+// Begins a new life of both ends at times. Packets under way stay so: they are of an earlier connection between the
+// same queue pairs. An unreliable service would take them, whatever their PSN (9.8.2.2). There the new life's queue
+// pairs have other numbers, by which the port tells them apart.
 void RcWorld::maybe_restart() {
     const bool by_chance =
         !healed_ && counters_.restarts < kMostRestarts && random_.chance(faults_.restart_per_million);
@@ -102,7 +104,7 @@ void RcWorld::maybe_restart() {
     restart_wanted_ = false;
     ++counters_.restarts;
     for (std::size_t i = 0; i < 2; ++i) {
-        // Far from the last life's, as a number by chance is.
+        // The PSN is far from the last life's, as a number by chance is.
         const auto far = static_cast<std::uint32_t>(random_.between(1U << 20U, 0xf00000U));
         first_[i] = first_[i].plus(far);
         counters_.stale += sides_[i].in.size();
@@ -182,7 +184,7 @@ void RcWorld::step() {
     now_ = std::max(now_ + nanoseconds(200), next_time());
 }
 
-// A queue that nobody empties ends its connection, and that is all that may.
+// Takes in events. Only a completion queue that overruns because it is not polled may end its connection.
 void RcWorld::heed_events(RcNode& side) {
     while (const std::optional<roce::QpEvent> event = side.qp->poll_event()) {
         const bool overrun = side.send_completions->overrun() || side.receive_completions->overrun();
@@ -247,7 +249,7 @@ void RcWorld::deliver(RcNode& side) {
 void RcWorld::check_receives(RcNode& side) {
     for (const roce::Completion& got : drain(*side.receive_completions)) {
         if (got.status == roce::CompletionStatus::Flushed && side.qp->state() == roce::QpState::Err) {
-            continue;  // the overrun is still to be heeded
+            continue;  // the overrun's event comes later
         }
         if (!expect(got.status == roce::CompletionStatus::Success, "a receive request failed") ||
             !expect(find_expected(side, got), "received what nobody sent, or twice")) {
@@ -263,7 +265,8 @@ void RcWorld::check_receives(RcNode& side) {
     }
 }
 
-// Reliable: the next of all. Unreliable: one of those sent, whole; the link doubles and reorders them.
+// Looks for the message. If the service is reliable, it has to be the next of all. Otherwise it is any that was sent,
+// whole; the link doubles and reorders them.
 bool RcWorld::find_expected(RcNode& side, const roce::Completion& got) {
     const auto same = [&](const ExpectedReceive& one) {
         return got.opcode == one.opcode && got.bytes == one.bytes && got.immediate == one.immediate.value_or(0) &&

@@ -47,7 +47,7 @@ public:
     explicit RcWorld(std::uint64_t seed);
 
     // Posts all work under faults, then heals the link and requires the end within a bound. Returns the first broken
-    // promise; nothing if all held.
+    // promise; nullopt if all held.
     [[nodiscard]] std::optional<std::string> run();
     // Returns a number that two runs of one seed share.
     [[nodiscard]] std::uint64_t history() const { return history_; }
@@ -91,7 +91,7 @@ private:
     [[nodiscard]] bool is_reliable() const { return service_ != wire::Service::Uc; }
     [[nodiscard]] bool is_xrc() const { return service_ == wire::Service::Xrc; }
     void note(std::uint64_t value) { history_ = (history_ ^ value) * 0x100000001b3U; }
-    // Ends the history if `holds` is false. Returns `holds`.
+    // Requires `holds`: ends the history if it is false. Returns `holds`.
     bool expect(bool holds, const char* what);
 
     Random random_;

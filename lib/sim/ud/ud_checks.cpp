@@ -1,4 +1,4 @@
-// What must hold of all that comes and of all that completes.
+// Checks of all datagrams that come and of all requests that complete.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ constexpr std::size_t index_of(Drop reason) {
     return static_cast<std::size_t>(reason);
 }
 
-// Those that follow from the frame, and from what queue pairs and groups there are.
+// The drops that follow from the frame, and from the queue pairs and groups that exist.
 constexpr std::array kOfFrames{Drop::BadIcrc, Drop::TooShort, Drop::BadVersion, Drop::BadOpcode, Drop::UnknownQpn,
                                Drop::BadPkey, Drop::BadQkey,  Drop::BadLength,  Drop::WrongPeer, Drop::TxQueueFull};
 
@@ -46,7 +46,7 @@ void UdScenario::begin_account(UdHost& host) {
     }
 }
 
-// Says what must become of a frame before the engine sees it.
+// Decides the required fate of a frame before the engine sees it.
 void UdScenario::on_frame(Node& node, const Frame& frame, bool icrc_ok) {
     UdHost& host = *hosts_[node.host()];
     const std::span<const std::uint8_t> datagram = std::span(frame.bytes).subspan(frame.lower_bytes());
@@ -65,7 +65,7 @@ void UdScenario::on_frame(Node& node, const Frame& frame, bool icrc_ok) {
         return;
     }
     if (!is_own(*message)) {
-        return;  // another scenario's
+        return;  // the datagram is another scenario's
     }
     const auto sent = sent_.find(*message);
     expect(sent != sent_.end(), "a datagram that nobody sent");
@@ -87,7 +87,8 @@ void UdScenario::on_frame(Node& node, const Frame& frame, bool icrc_ok) {
     }
 }
 
-// Queue pairs of others have Q_Keys with the highest bit: a number may have been one's own in an earlier process.
+// Returns whether the message is this scenario's. Queue pairs of others have Q_Keys with the highest bit: their numbers
+// may have been this scenario's in an earlier process.
 bool UdScenario::is_own(const UdMessage& message) const {
     constexpr unsigned kOthers = 31;
     const bool to_own = message.dest == wire::kGroupQpn
@@ -111,7 +112,7 @@ void UdScenario::reach(UdHost& host, UdUser& user, const UdMessage& message, con
         return;
     }
     ++host.account.due;
-    if (user.receives() || user.failed) {  // it may have failed behind this one
+    if (user.receives() || user.failed) {  // it may have failed after this datagram
         ++user.line().came;
         user.copies.push_back({message, grh});
     } else {
@@ -119,7 +120,7 @@ void UdScenario::reach(UdHost& host, UdUser& user, const UdMessage& message, con
     }
 }
 
-// Of those that came in this turn, all are received or counted.
+// Requires that all datagrams of this turn are received or counted.
 void UdScenario::settle_account(UdHost& host) {
     UdAccount::Drops delta = host.node.live_drops().values;
     for (std::size_t i = 0; i < delta.size(); ++i) {
@@ -130,7 +131,7 @@ void UdScenario::settle_account(UdHost& host) {
                "a datagram dropped for a wrong reason");
     }
     bool failed = false;
-    std::uint64_t beyond = 0;  // what there were requests for
+    std::uint64_t beyond = 0;  // datagrams for which there were no requests
     for (const auto& user : host.users) {
         failed |= user->failed;
         if (user->protection_due) {
@@ -141,7 +142,7 @@ void UdScenario::settle_account(UdHost& host) {
         beyond += user->own.came - std::min(user->own.came, user->own.had);
     }
     for (const auto& queues : host.queues) {
-        failed |= queues->overrun();  // a request was used up that nobody heard of
+        failed |= queues->overrun();  // a request was used up, and its completion was lost
         beyond += queues->line.came - std::min(queues->line.came, queues->line.had);
     }
     if (!plan_.alone) {
@@ -170,7 +171,7 @@ void UdScenario::heed_events(UdHost& host, bool receiving) {
             ++counters_.overruns;
             host.account.taken += receiving ? 1U : 0U;  // the request of the completion that was lost
         }
-        if (user->state != QpState::Err && user->qp->state() == QpState::Err) {  // as a completion says
+        if (user->state != QpState::Err && user->qp->state() == QpState::Err) {  // a completion shows why
             expect(plan_.bold, "a queue pair that stopped and should not");
             user->failed = true;
             user->state = QpState::Err;
@@ -179,7 +180,7 @@ void UdScenario::heed_events(UdHost& host, bool receiving) {
     }
 }
 
-// A queue pair goes to RESET over completions that nobody saw: they are gone.
+// Moves a queue pair to RESET over completions that were not polled: they are lost.
 void UdScenario::reset_one_unseen(UdHost& host) {
     if (world_.healed() || !random_.chance(10'000)) {
         return;
@@ -302,7 +303,7 @@ void UdScenario::on_sent(UdHost& host, UdUser& user, const verbs::Completion& go
     }
 }
 
-// The port does not bring back what its own host sends to a group: the service must.
+// Brings the message to its own host's members: the port does not bring back datagrams to a group, so the service must.
 void UdScenario::loop_back(UdHost& host, const UdMessage& message) {
     const std::size_t pad = -message.payload.size() & 3U;
     const std::size_t bytes = 20 + (message.immediate ? 4 : 0) + message.payload.size() + pad + port::kIcrcBytes;

@@ -9,7 +9,7 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::size_t kSlackBytes = 24;  // behind the longest message of a place
+constexpr std::size_t kSlackBytes = 24;  // after the longest message of a place
 constexpr std::size_t kIpv4Bytes = 20;
 constexpr std::size_t kDatagramHeaders = 20;  // BTH and DETH
 

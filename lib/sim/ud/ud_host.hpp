@@ -31,9 +31,9 @@ struct UdMessage {
 };
 
 using Grh = std::array<std::uint8_t, verbs::kGrhBytes>;
-// Returns the frame as a datagram; nothing if it is none.
+// Returns the frame as a datagram; nullopt if it is none.
 [[nodiscard]] std::optional<UdMessage> message_of(const Frame& frame);
-// Returns why the bytes are no sound datagram; nothing if they are one.
+// Returns why the bytes are no sound datagram; nullopt if they are one.
 [[nodiscard]] std::optional<roce::Drop> judge_datagram(std::span<const std::uint8_t> datagram);
 // Returns the IP header that starts at `ip` in the form that receivers find in front of their message.
 [[nodiscard]] Grh grh_of(const std::uint8_t* ip, bool is_v4);
@@ -87,7 +87,7 @@ struct UdUser {
     std::uint32_t receive_slots = 0;
     UdLine own;
     std::deque<UdPending> pending;  // send requests
-    bool flushing = false;          // a send request failed, so the requests behind it are flushed
+    bool flushing = false;          // a send request failed, so the requests after it are flushed
     bool failed = false;            // it went to ERR by itself in this turn
     bool protection_due = false;    // a completion must say why it failed
     std::set<std::size_t> groups;
@@ -110,7 +110,7 @@ struct UdAccount {
     std::uint64_t taken = 0;      // receive requests that the datagrams used up
 };
 
-// A host's users and their memory: places for messages, and behind them the source (the bytes to send, which never
+// A host's users and their memory: places for messages, and after them the source (the bytes to send, which never
 // change). Places and source are registered. The margins around them may not be touched.
 class UdHost {
 public:
@@ -131,7 +131,7 @@ public:
     [[nodiscard]] std::uint8_t* place(std::size_t number) { return at(number * place_bytes); }
     [[nodiscard]] verbs::Sge sge(std::size_t offset, std::uint32_t bytes) const { return mr->sge(offset, bytes); }
     [[nodiscard]] std::size_t source_at() const { return kPlaces * place_bytes; }
-    // True if the bytes of the place from `from` on are untouched.
+    // Returns whether the bytes of the place from `from` on are untouched.
     [[nodiscard]] bool is_untouched(std::size_t number, std::uint32_t from);
     [[nodiscard]] bool margins_untouched() const;
     void free_place(std::size_t number);

@@ -30,7 +30,7 @@ WorldShape shape_of(std::uint64_t seed) {
     return shape;
 }
 
-// As much goes wrong, in a shorter time.
+// Draws as many faults, in a shorter time.
 FaultMix mix_of(std::uint64_t seed) {
     return FaultMix::from_seed(seed).within({.stall_every = milliseconds(2),
                                              .stall_max = milliseconds(1),
@@ -63,7 +63,7 @@ UdScenario::UdScenario(World& world, const UdPlan& plan)
       random_(world.random()),
       plan_(plan),
       stranger_(world.network(), plan.stranger, plan.path_mtu_bytes, world.seed() * 5 + 1),
-      // A slow node may have just begun a turn when the first of its links says that there is something.
+      // A slow node may have just begun a turn when the first of its links shows a frame.
       to_arrive_(milliseconds(1) + (world.has_slow_node() ? world.mix().node.turn_max * 2 : Duration{})) {
     for (std::size_t i = 0; i < world.hosts(); ++i) {
         peers_.push_back(world.network().address_of(i));
@@ -112,7 +112,7 @@ void UdScenario::on_delivery(std::size_t to, const Frame& frame) {
 void UdScenario::forge_from(const Frame& frame) {
     const std::optional<UdMessage> seen = message_of(frame);
     if (!plan_.alone && (!seen || !is_own(*seen))) {
-        return;  // of others it may not speak the truth: their messages carry no proof
+        return;  // other scenarios could not tell a forged message from a true one: theirs carry no proof
     }
     const std::optional<Frame> made = stranger_.forge_from(frame);
     if (!made) {
@@ -120,7 +120,7 @@ void UdScenario::forge_from(const Frame& frame) {
     }
     ++counters_.forged;
     if (const std::optional<UdMessage> message = message_of(*made)) {
-        ++sent_[*message].times;  // whoever gets it may believe it
+        ++sent_[*message].times;  // a receiver may accept it
     }
     world_.network().send(stranger_.node(), *made, world_.now());
 }
@@ -129,7 +129,7 @@ void UdScenario::before_turn(Node& node) {
     begin_account(*hosts_[node.host()]);
 }
 
-// What came is delivered.
+// Takes in delivered datagrams.
 void UdScenario::act(Node& node) {
     UdHost& host = *hosts_[node.host()];
     heed_events(host, true);

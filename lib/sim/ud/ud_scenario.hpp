@@ -1,7 +1,7 @@
 // Users send datagrams to each other and to multicast groups over a network that loses, doubles, damages, delays and
 // reorders. They run out of receive requests and completion queues, change states, end and begin anew, and use outdated
-// keys. Strangers read along. Each turn accounts for every datagram that came: it was delivered as it was sent, or
-// counted as dropped for the right reason.
+// keys. A hostile peer reads along. Each turn accounts for every datagram that came: it was delivered as it was sent,
+// or counted as dropped for the right reason.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct UdCounters {
 
 struct UdPlan {
     std::uint32_t path_mtu_bytes = 1024;
-    std::size_t stranger = 0;  // the stranger's place in the network
+    std::size_t stranger = 0;  // the hostile peer's place in the network
     bool loops_groups = false;
     bool small_queues = false;  // completion queues are small
     bool lazy = false;          // users post receive requests late

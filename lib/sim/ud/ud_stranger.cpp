@@ -15,7 +15,7 @@ constexpr std::size_t kHeaders = sizeof(wire::RawUd);
 
 }  // namespace
 
-// One respect at a time, or none.
+// Spoils the datagram in one respect, or in none.
 void UdStranger::spoil(std::vector<std::uint8_t>& datagram) {
     switch (random_.below(10)) {
         case 0:
@@ -61,7 +61,7 @@ std::optional<Frame> UdStranger::forge_from(const Frame& frame) {
                                        frame.bytes.end());
     std::for_each(datagram.begin() + kHeaders, datagram.end(), [](std::uint8_t& octet) { octet = ~octet; });
     spoil(datagram);
-    // By its own address, or another host's.
+    // Sends in its own name, or in another host's.
     const net::IpAddress from = random_.chance(kMillion / 2) ? own : frame.source();
     port::Path path({from, frame.destination(), frame.udp_source_port(), 0});
     const net::IpAddress to = frame.destination();

@@ -1,5 +1,5 @@
-// A stranger that reads along and sends datagrams of its own. Some of them anybody might send; most are wrong in one
-// respect.
+// A hostile peer that reads along and sends datagrams of its own. Any host might send some of them; most are wrong in
+// one respect.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace cairn::sim {
 
 class UdStranger {
 public:
-    // `node` is the stranger's own place in the network. Frames to that place are never read.
+    // Makes the hostile peer. `node` is its own place in the network. It does not read frames to that place.
     UdStranger(Network& network, std::size_t node, std::uint32_t path_mtu_bytes, std::uint64_t seed) noexcept
         : network_(network), node_(node), path_mtu_bytes_(path_mtu_bytes), random_(seed) {}
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
-    // Returns a datagram made from one that the stranger saw. Returns nothing for its own datagrams.
+    // Returns a datagram made from one that the hostile peer saw; nullopt for its own datagrams.
     [[nodiscard]] std::optional<Frame> forge_from(const Frame& frame);
 
 private:

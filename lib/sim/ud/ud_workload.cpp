@@ -1,4 +1,4 @@
-// What the users of the world do: post, run out, change states, join, leave, end and begin anew.
+// The actions of the world's users: post, run out, change states, join, leave, end and begin anew.
 #include <algorithm>
 #include <array>
 
@@ -50,7 +50,7 @@ void UdScenario::make_user(UdHost& host) {
     bring_up(host, *host.users.back());
 }
 
-// All that it posted is forgotten.
+// Forgets all requests that the queue pair posted.
 void UdScenario::forget_requests(UdHost& host, UdUser& user) {
     user.state = QpState::Reset;
     user.flushing = false;
@@ -69,7 +69,7 @@ void UdScenario::end_user(UdHost& host, UdUser& user) {
     std::erase_if(host.users, [&user](const auto& each) { return each.get() == &user; });
 }
 
-// What a completion queue that was overrun leaves behind is thrown away.
+// Replaces completion queues that were overrun, and ends their queue pairs.
 void UdScenario::mend(UdHost& host) {
     for (std::size_t i = 0; i < host.queues.size(); ++i) {
         UdQueues* const queues = host.queues[i].get();
@@ -97,7 +97,7 @@ void UdScenario::bring_up(UdHost& host, UdUser& user) {
     }
 }
 
-// What the transition must set, and some of what it may.
+// Sets the attributes that the transition requires, and some that it allows.
 void UdScenario::modify(UdHost& host, UdUser& user, QpState to) {
     const std::optional<roce::Transition> step = roce::find_transition(user.state, to, verbs::Service::Ud);
     verbs::QpAttributes values;
@@ -161,7 +161,7 @@ void UdScenario::act(UdHost& host) {
         if (random_.chance(60'000)) {
             change_membership(host, user);
         }
-        // Who is not ready to send is so for a while only.
+        // A user that is not ready to send soon changes its state again.
         if (random_.chance(user.state == QpState::Rts ? 30'000 : 300'000)) {
             change_state(host, user);
         }
@@ -189,7 +189,7 @@ void UdScenario::post_receives(UdHost& host) {
     }
 }
 
-// To the user's own queue, or the shared one. In two pieces, split anywhere.
+// Posts a request to the user's own queue, or to the shared one. It has two pieces, split anywhere.
 void UdScenario::post_receive(UdHost& host, UdUser* user, UdQueues& queues) {
     if (host.free_places.empty()) {
         return;
@@ -223,7 +223,7 @@ void UdScenario::post_somewhere(UdHost& host, UdUser& user) {
     }
 }
 
-// What the message is, and what memory it is in.
+// Writes the message, and chooses the memory that it is in.
 void UdScenario::write_message(UdHost& host, UdUser& user, const Known& to, UdPending& made) {
     UdMessage& message = made.message;
     message.from = peers_[host.index];
@@ -290,9 +290,9 @@ void UdScenario::post(UdHost& host, UdUser& user, const Known& to) {
     user.pending.push_back(std::move(made));
 }
 
-// Nothing of what was hinders a new message: each queue pair reaches each other one, and its group.
+// Requires that nothing of the past prevents a new message: each queue pair reaches each other one, and its group.
 void UdScenario::check_progress() {
-    // A receive request that is too short for what comes stays the next one for ever.
+    // A receive request that is too short for all messages stays the next one for ever.
     const bool restarts = plan_.bold || plan_.small_queues;
     plan_.small_queues = false;
     for (const auto& host : hosts_) {

@@ -1,4 +1,4 @@
-// What must come of what the users posted.
+// Checks of the results of the users' requests.
 #include <algorithm>
 #include <cstring>
 
@@ -45,7 +45,8 @@ void VerbsTraffic::take_completions(VerbsHost& host) {
     }
 }
 
-// Where the message is. Its own requests complete in the order of posting, shared ones in any. nullptr: none completes.
+// Returns the memory of the received message; nullptr if no request completes. An end's own requests complete in the
+// order of posting, shared ones in any.
 std::uint8_t* VerbsTraffic::take_cell(VerbsEnd& end, std::uint64_t wr_id) {
     VerbsHost& host = host_of(end);
     if (end.shared) {
@@ -75,7 +76,7 @@ void VerbsTraffic::on_received(VerbsEnd& end, const verbs::Completion& got) {
     std::memset(cell, VerbsHost::kUntouched, VerbsHost::kMostBytes);
 }
 
-// The next one of its peer, once, whole, as it was sent.
+// Requires that the message is the next one of its peer, once, whole, as it was sent.
 void VerbsTraffic::on_message(VerbsEnd& end, const verbs::Completion& got, const std::uint8_t* cell) {
     VerbsEnd* const peer = ends_.find(end.peer);
     const bool sent = peer != nullptr && end.in.received < peer->out.messages.size();
@@ -126,7 +127,7 @@ void VerbsTraffic::on_sent(VerbsEnd& end, const verbs::Completion& got) {
     reuse_memory(end, work);
 }
 
-// Who sees a completion may write to what was sent: the peer gets the bytes that were there.
+// Overwrites the memory of a completed request, as its user may do. The peer gets the bytes that were there before.
 void VerbsTraffic::reuse_memory(VerbsEnd& end, const VerbsWork& work) {
     std::memset(landing_of(end, work), VerbsHost::kUntouched, work.bytes);
 }

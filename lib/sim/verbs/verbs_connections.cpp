@@ -1,4 +1,4 @@
-// How connections begin and end, and what their users may be told when.
+// The users of connections connect and part. The order of their events is checked.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -127,7 +127,7 @@ void VerbsConnections::give_up(VerbsHost& host, VerbsEnd& end) {
     destroy(host, end);
 }
 
-// No event of it comes any more.
+// Destroys an end that gets no more events.
 void VerbsConnections::destroy(VerbsHost& host, VerbsEnd& end) {
     traffic_.take_completions(host);
     const QpState state = end.qp->state();
@@ -182,7 +182,7 @@ void VerbsConnections::on_event(VerbsHost& host, const cm::Requested& event) {
     }
 }
 
-// Both ends mean each other.
+// Requires that both ends are connected to each other.
 void VerbsConnections::on_established(VerbsHost& host, VerbsEnd& end, const cm::Established& event) {
     ++counters_.established;
     counters_.elsewhere += host.node.number() != 0 ? 1U : 0U;
@@ -199,7 +199,7 @@ void VerbsConnections::on_established(VerbsHost& host, VerbsEnd& end, const cm::
                  "established with somebody else", &host.node);
     end.stage = VerbsStage::Up;
     if (world_.broken() || end.qp->state() != QpState::Rts) {
-        return;  // it may be over already, as the next event or a completion says
+        return;  // the connection may be over already; the next event or a completion shows that
     }
     traffic_.post_receives(end, plan_.lazy && !world_.healed());
     if (world_.healed()) {

@@ -1,4 +1,4 @@
-// How the users of connections connect and part, and which events they may be told when.
+// The users of connections connect and part. The order of their events is checked.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace cairn::sim {
 
 class VerbsConnections {
 public:
-    // All arguments outlive the object.
+    // Keeps all arguments, which outlive the object.
     VerbsConnections(World& world, const VerbsPlan& plan, VerbsTraffic& traffic, VerbsTraffic::Hosts& hosts,
                      VerbsEnds& ends, VerbsStranger& stranger, VerbsCounters& counters)
         : world_(world),
@@ -28,7 +28,7 @@ public:
     void answer(VerbsHost& host, const VerbsAsked& asked);
     void leave(VerbsHost& host, VerbsEnd& end);
     void give_up(VerbsHost& host, VerbsEnd& end);
-    // Takes the events of the host's connector.
+    // Takes in the events of the host's connector.
     void hear(VerbsHost& host);
 
 private:

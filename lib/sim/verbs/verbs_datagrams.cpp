@@ -1,4 +1,4 @@
-// What the users of datagrams do.
+// The actions of the users of datagrams.
 #include "lib/sim/verbs/verbs_datagrams.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::uint32_t VerbsDatagrams::receive_at(const VerbsSpeaker& speaker, std::uint6
            static_cast<std::uint32_t>(request % kRequests) * kMostBytes;
 }
 
-// Most have the common one: groups need one.
+// Draws a key. Most have the common one: groups need one.
 Qkey VerbsDatagrams::choose_key() {
     return random_.chance(kMillion / 10) ? Qkey{kOwnKey | static_cast<std::uint32_t>(random_.next())} : common_key_;
 }
@@ -67,7 +67,7 @@ void VerbsDatagrams::start(VerbsHost& host, bool shares) {
     }
 }
 
-// What they posted is forgotten.
+// Stops the host's queue pairs, and forgets their requests.
 void VerbsDatagrams::stop(VerbsHost& host) {
     Booth& booth = booth_of(host);
     booth.speakers.clear();
@@ -96,7 +96,7 @@ void VerbsDatagrams::make(VerbsHost& host, std::size_t number, bool shares) {
     booth_of(host).speakers.push_back(std::move(made));
 }
 
-// It stops, and all that it had posted completes.
+// Stops the queue pair. All its posted requests complete.
 void VerbsDatagrams::end(VerbsHost& host, VerbsSpeaker& speaker) {
     expect(speaker.qp->modify(QpState::Err) == std::nullopt, "ERR was refused", host);
     drain_(host);

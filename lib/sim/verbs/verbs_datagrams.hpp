@@ -1,4 +1,4 @@
-// Queue pairs of datagrams beside the connections of a simulated host. Their users send to each other and to groups,
+// Queue pairs of datagrams on a simulated host that has connections, too. Their users send to each other and to groups,
 // join, leave, end and begin anew. The queue pairs complete into the queues of the connections. Some take their receive
 // requests from the shared receive queue.
 #pragma once
@@ -29,7 +29,7 @@ struct VerbsSpeech {
     friend bool operator==(const VerbsSpeech&, const VerbsSpeech&) = default;
 };
 
-// A datagram as it was posted. `to` is the place of a host in the network, or a group's number behind the places.
+// A datagram as it was posted. `to` is the place of a host in the network, or a group's number after the places.
 struct VerbsDatagram {
     std::uint64_t wr_id = 0;
     bool signalled = true;
@@ -64,10 +64,10 @@ public:
 
     VerbsDatagrams(World& world, std::vector<std::unique_ptr<VerbsHost>>& hosts, VerbsSpeech& speech, Drain drain);
 
-    // A process of the host has begun, or it ends before the host does.
+    // These are called when a process of the host has begun, and when it ends before the host does.
     void start(VerbsHost& host, bool shares);
     void stop(VerbsHost& host);
-    // The users of the host act.
+    // Lets the users of the host act.
     void act(VerbsHost& host, bool shares);
     // Posts receive requests. `lazy`: perhaps fewer than there is room for.
     void post_receives(VerbsHost& host, bool lazy);
@@ -86,7 +86,7 @@ private:
     static constexpr std::uint32_t kMostBytes = verbs::kGrhBytes + 4096 + 8;  // bytes of a receive request
     static constexpr std::uint32_t kSpeakerBytes = kRequests * (kNumberBytes + kMostBytes);
 
-    // The resources of a host's queue pairs of datagrams, beside the resources for connections.
+    // The resources of a host's queue pairs of datagrams, apart from the resources for connections.
     struct Booth {
         AlignedMemory memory{kSpeakers * kSpeakerBytes};
         std::unique_ptr<verbs::Mr> region;

@@ -1,4 +1,4 @@
-// What must come of the datagrams that users posted.
+// Checks of the results of the users' datagrams.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,8 @@ bool VerbsDatagrams::take(VerbsHost& host, const verbs::Completion& got) {
     return true;
 }
 
-// Completions in the order of posting. Those that make none have succeeded before the next one that does.
+// Requires that completions come in the order of posting. A request without a completion has succeeded before the next
+// one that has one.
 void VerbsDatagrams::on_sent(VerbsHost& host, VerbsSpeaker& speaker, const verbs::Completion& got) {
     while (!speaker.pending.empty() && speaker.pending.front() != got.wr_id &&
            !all_[speaker.pending.front()].signalled) {
@@ -70,7 +71,8 @@ void VerbsDatagrams::on_received(VerbsHost& host, VerbsSpeaker& speaker, const v
     std::memset(cell, VerbsHost::kUntouched, speaker.shared ? VerbsHost::kMostBytes : kMostBytes);
 }
 
-// One that was sent to it or to a group of which it is a member, whole; and once, where the network makes no copies.
+// Requires that the datagram was sent to this queue pair, or to a group of which it is a member, and comes whole. It
+// comes once if the network makes no copies.
 void VerbsDatagrams::on_message(VerbsHost& host, VerbsSpeaker& speaker, const verbs::Completion& got,
                                 const std::uint8_t* cell) {
     std::uint64_t number = 0;
@@ -117,7 +119,7 @@ void VerbsDatagrams::send_anew(VerbsHost& host, VerbsSpeaker& speaker, const Kno
     expect(speech_.received == wanted, "a new datagram does not arrive in a network that is well, or twice", host);
 }
 
-// From each host to one other queue pair, and to a group.
+// Sends a datagram from each host to one other queue pair, and to a group.
 void VerbsDatagrams::check_progress() {
     std::vector<Known> live;
     for (const auto& host : hosts_) {

@@ -19,9 +19,9 @@ constexpr bool is_write(verbs::WorkOpcode opcode) noexcept {
     return opcode == verbs::WorkOpcode::RdmaWrite || opcode == verbs::WorkOpcode::RdmaWriteWithImmediate;
 }
 
-// What each end tells the other in the private data of their connection.
+// The private data of a connection, from each end to the other.
 struct VerbsHello {
-    std::uint64_t serial = 0;  // serial of the end that says it
+    std::uint64_t serial = 0;  // serial of the end that sends it
     std::uint64_t peer = 0;    // serial of the end that is answered
     std::uint32_t source_key = 0;
     std::uint32_t slot_key = 0;

@@ -22,9 +22,9 @@ struct VerbsAsked {
     Instant answer_at{};
 };
 
-// The memory of a VerbsHost: the source (the bytes to send, which never change), behind it a slot for each end, and
-// behind the slots the landings of the shared receive queue. A slot has the target of the peer's WRITEs, the words of
-// the peer's atomics, the landings of answers, and the landings of messages. The memory outlives processes.
+// The memory of a VerbsHost. It has the source (the bytes to send, which never change), then a slot for each end, and
+// then the landings of the shared receive queue. A slot has the target of the peer's WRITEs, the words of the peer's
+// atomics, the landings of answers, and the landings of messages. The memory outlives processes.
 class VerbsHost {
 public:
     static constexpr std::uint16_t kPort = 7471;
@@ -47,8 +47,8 @@ public:
 
     VerbsHost(Node& node, Random& random);
 
-    // Starts the process. Everything but memory is made anew. `agent` is the agent of all workers of the host. An empty
-    // `listens` means that this worker does not listen.
+    // Starts the process. Everything but memory is made anew. `agent` is the agent of all workers of the host. If
+    // `listens` is empty, this worker does not listen.
     void start(const cm::Config& config, std::shared_ptr<connections::Agent> agent,
                std::optional<connections::Sharing> listens, Random& random);
     // Stops the process. All its ends have been destroyed.
@@ -66,18 +66,18 @@ public:
     [[nodiscard]] std::uint8_t* slot_at(const VerbsEnd& end, std::uint32_t place) {
         return at(slot_address(end.slot) + place);
     }
-    // Returns a slot with fresh memory for a new end; nothing if all slots are taken.
+    // Returns a slot with fresh memory for a new end; nullopt if all slots are taken.
     [[nodiscard]] std::optional<std::size_t> take_slot();
     void free_slot(std::size_t slot);
     // Returns the memory of this request of the shared receive queue, and frees its cell. Returns nullptr if there is
     // no such request.
     [[nodiscard]] std::uint8_t* take_shared(std::uint64_t wr_id);
-    // True if nobody has written where nobody may write.
+    // Returns whether the memory that may not be written is untouched.
     [[nodiscard]] bool unused_untouched();
 
     [[nodiscard]] VerbsEnd* find(Qpn qpn) const;
     [[nodiscard]] VerbsEnd* find(cm::ConnectionId id) const;
-    // True if this end of a peer asked the host's user.
+    // Returns whether this end of a peer has asked the host's user.
     [[nodiscard]] bool knows(std::uint64_t peer) const;
     [[nodiscard]] bool is_full() const { return free_slots.empty(); }
 

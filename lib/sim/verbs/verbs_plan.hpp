@@ -1,4 +1,4 @@
-// The choices of a seed about the users of connections, besides their faults.
+// The choices of a seed about the users of connections, in addition to their faults.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ struct VerbsPlan {
     bool moody = false;        // hosts end everything and begin anew in the same process
     bool alone = true;         // nothing else is on the workers
     bool has_guests = false;   // others on the workers have connections of the same managers
-    std::size_t stranger = 0;  // the stranger's place in the network
+    std::size_t stranger = 0;  // the hostile peer's place in the network
 
     [[nodiscard]] static VerbsPlan from_seed(std::uint64_t seed);
-    // The same with managers that wait for milliseconds only.
+    // As from_seed(), with managers that wait for milliseconds only.
     [[nodiscard]] static VerbsPlan quick_from_seed(std::uint64_t seed);
     // Returns the time in which everything of a broken connection comes to its end.
     [[nodiscard]] Duration longest_end() const;

@@ -23,9 +23,10 @@ class VerbsProcesses {
 public:
     explicit VerbsProcesses(World& world) : world_(world), processes_(world.hosts()) {}
 
-    // Called when each worker of a process begins. The first call makes the agent.
+    // Returns the agent of the node's process. It is called when each worker of a process begins. The first call makes
+    // the agent.
     [[nodiscard]] std::shared_ptr<connections::Agent> agent_of(const Node& node);
-    // Returns how the worker listens; nothing if only others do.
+    // Returns how the worker listens; nullopt if only others do.
     [[nodiscard]] std::optional<connections::Sharing> listens(const Node& node) const;
     // Counts the last agents. All processes have ended.
     void end();

@@ -1,4 +1,4 @@
-// What must come about in a network that is well.
+// Checks of the progress that a network without faults allows.
 #include <algorithm>
 #include <numeric>
 
@@ -12,7 +12,8 @@ constexpr Duration kStep = milliseconds(5);
 
 }  // namespace
 
-// Each of its connections is up, its requests are done, and its peer has the same connection in the same process.
+// Returns whether each of the host's connections is up, its requests are done, and its peer has the same connection in
+// the same process.
 bool VerbsScenario::settled(const VerbsHost& host) {
     const auto up = [this](const VerbsEnd* end) {
         const VerbsEnd* const peer = ends_.find(end->peer);
@@ -34,7 +35,7 @@ void VerbsScenario::run_until_settled(const char* promise) {
     world_.check(all_settled(), promise);
 }
 
-// Who says something learns whether its peer is there.
+// An end that sends learns whether its peer is there.
 void VerbsScenario::check_progress() {
     for (const auto& host : hosts_) {
         host->acts_at = Instant::never();
@@ -68,7 +69,7 @@ void VerbsScenario::check_progress() {
     }
 }
 
-// Whoever listens there.
+// Returns whether every worker that listens there has room.
 bool VerbsScenario::has_room(std::size_t place) const {
     const auto workers = world_.workers_of(place);
     return std::none_of(workers.begin(), workers.end(), [&](const auto& node) {
@@ -81,7 +82,7 @@ std::size_t VerbsScenario::live_ends() const {
                            [](std::size_t sum, const auto& host) { return sum + host->live.size(); });
 }
 
-// From each worker to each other host. How many ends there are more.
+// Connects each worker to each other host. Returns how many ends are new.
 std::size_t VerbsScenario::connect_all() {
     const std::uint64_t before = counters_.established;
     std::uint64_t asked = 0;
@@ -99,7 +100,7 @@ std::size_t VerbsScenario::connect_all() {
     return asked * 2;
 }
 
-// Nothing goes wrong: each request is done, and the connection stays.
+// Requires that each request is done and each connection stays.
 void VerbsScenario::use_all() {
     for (int rounds = 0; rounds < 3; ++rounds) {
         for (const auto& host : hosts_) {
@@ -113,7 +114,7 @@ void VerbsScenario::use_all() {
                 traffic_.post_probe(*end);
             }
             if (world_.mix().node.clock_jump_every.ns != 0) {
-                host->node.jump();  // costs no connection
+                host->node.jump();  // a jump of the clock ends no connection
             }
         }
         run_until_settled("every request is done in a network that is well");

@@ -32,7 +32,7 @@ WorldShape shape_of(std::uint64_t seed) {
     return shape;
 }
 
-// What is late comes within the packet lifetime that connections reckon with.
+// Late copies come within the packet lifetime that connections assume.
 FaultMix mix_of(std::uint64_t seed) {
     return FaultMix::from_seed(seed).within({.late_copy_most = milliseconds(4), .stall_max = milliseconds(3)});
 }
@@ -102,7 +102,7 @@ void VerbsScenario::start(Node& node) {
     }
 }
 
-// What the process had is gone, and nobody is told.
+// Ends the process: its objects are gone, and no peer gets a message.
 void VerbsScenario::stop(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
     counters_.transport += node.worker().engine().rc_counters().snapshot();
@@ -165,7 +165,8 @@ void VerbsScenario::act(Node& node) {
     }
 }
 
-// What waits for a full ring is read when it leaves: by then its owner may be gone and have reused the memory.
+// Gives up a connection whose packets may wait for a full ring. They are read when they leave: by then their owner may
+// be gone and its memory reused.
 void VerbsScenario::give_up_unsent(VerbsHost& host) {
     const auto has_staged = [](const VerbsEnd* end) {
         const auto& pending = end->out.pending;
@@ -178,14 +179,14 @@ void VerbsScenario::give_up_unsent(VerbsHost& host) {
     }
 }
 
-// A tenant behind the users may have made events.
+// A tenant after the users may have made events.
 void VerbsScenario::after_turn(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
     connections_.hear(host);
     traffic_.take_completions(host);
 }
 
-// A host that ends all it has closes its connections, and the worker goes on.
+// A moody host ends all objects, and with them its connections; the worker goes on.
 void VerbsScenario::on_step() {
     for (const auto& host : hosts_) {
         if (plan_.moody && !world_.healed() && random_.chance(kMillion / 2000)) {
@@ -197,7 +198,7 @@ void VerbsScenario::on_step() {
     }
 }
 
-// Users of the host begin something.
+// Lets users of the host begin something.
 void VerbsScenario::act(VerbsHost& host) {
     datagrams_.act(host, plan_.shares);
     if (random_.chance(kMillion / 6) && !host.is_full()) {
@@ -215,7 +216,7 @@ void VerbsScenario::act(VerbsHost& host) {
     }
 }
 
-// The end's user does what is next: it leaves.
+// Takes the next step of the end's user: it leaves.
 void VerbsScenario::act(VerbsHost& host, VerbsEnd& end) {
     end.acts_at = Instant::never();
     const bool gives_up = plan_.hasty && !world_.healed() && random_.chance(kMillion / 3);

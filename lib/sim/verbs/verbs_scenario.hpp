@@ -23,7 +23,8 @@ public:
     [[nodiscard]] const VerbsSpeech& speech() const noexcept { return speech_; }
     [[nodiscard]] const VerbsForgeries& forgeries() const noexcept { return stranger_.forgeries(); }
     [[nodiscard]] const VerbsMail& mail() const noexcept { return processes_.mail(); }
-    // For other scenarios with connections on the same workers: the home of a worker, and which workers listen.
+    // These are for other scenarios with connections on the same workers: the connections of a worker, and whether it
+    // listens.
     [[nodiscard]] connections::Home& home_of(const Node& node) const { return *hosts_[node.index()]->home; }
     [[nodiscard]] const VerbsProcesses& processes() const noexcept { return processes_; }
     [[nodiscard]] std::string text() const override;

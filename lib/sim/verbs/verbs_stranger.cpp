@@ -11,9 +11,9 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::uint32_t kFar = 1U << 20U;  // from a packet number that was seen: in no window
+constexpr std::uint32_t kFar = 1U << 20U;  // distance from a packet number that was seen: in no window
 constexpr std::uint32_t kPsns = 1U << 24U;
-constexpr std::uint32_t kNobodysKey = 0x80000000U;  // a random one of these; those of other scenarios are smaller
+constexpr std::uint32_t kNobodysKey = 0x80000000U;  // a random key of these; those of other scenarios are smaller
 constexpr std::size_t kUserDataAt = 36;             // in the private data of a request for an IP service
 constexpr std::size_t kLeastBytes = wire::Bth::kBytes + port::kIcrcBytes;
 constexpr std::size_t kHeardMost = 16;
@@ -44,7 +44,7 @@ void VerbsStranger::on_frame(const Frame& frame, bool forges, Instant now) {
     }
 }
 
-// Remembers the last messages, and which queue pair each end has.
+// Remembers the last messages, and the queue pair of each end.
 void VerbsStranger::overhear(const Frame& frame) {
     const std::span<const std::uint8_t> datagram = frame.udp_bytes();
     if (datagram.size() < sizeof(wire::RawUd) + wire::kMadBytes + port::kIcrcBytes) {
@@ -65,8 +65,9 @@ void VerbsStranger::overhear(const Frame& frame) {
     }
 }
 
-// Another packet of the connection: with a number that nobody expects, perhaps for a queue pair that the peer has
-// nothing to do with; or the next one, from its own address. Half of them with other contents.
+// Sends another packet of the connection. Mostly it has a number that the peer does not expect, and at times the number
+// of another queue pair. Otherwise it is the next packet, from the hostile peer's own address. Half of them have other
+// contents.
 void VerbsStranger::forge_packet(const Frame& seen, Instant now) {
     Bytes datagram(seen.udp_bytes().begin(), seen.udp_bytes().end());
     const bool copies = random_.chance(kMillion / 4);
@@ -84,7 +85,7 @@ void VerbsStranger::forge_packet(const Frame& seen, Instant now) {
     send(datagram, copies ? network_.address_of(node_) : seen.source(), seen, now);
 }
 
-// For a queue pair of a connection.
+// Sends a datagram to a queue pair of a connection.
 void VerbsStranger::forge_datagram(const Frame& seen, Instant now) {
     wire::UdHeader said;
     said.to = seen.dest_qpn();
@@ -97,8 +98,8 @@ void VerbsStranger::forge_datagram(const Frame& seen, Instant now) {
     send(datagram, random_.chance(kMillion / 2) ? seen.source() : network_.address_of(node_), seen, now);
 }
 
-// A request of its own is one of a queue pair that is connected or not. It says that nobody made it, lest users of the
-// world take it for one of theirs.
+// Makes a request of its own, for a queue pair that is connected or not. Its private data has the serial of no end:
+// users of the world must not take it for one of theirs.
 void VerbsStranger::guess(wire::Req& request) {
     request.local_comm_id = wire::CommId{any()};
     if (random_.chance(kMillion / 2)) {
@@ -109,7 +110,7 @@ void VerbsStranger::guess(wire::Req& request) {
     }
 }
 
-// Instead of what it saw, perhaps, a message that would end the connection.
+// Chooses a message that would end the connection, perhaps in place of the one that was seen.
 std::optional<wire::CmMessage> VerbsStranger::choose_end(const wire::CommIds& ids) {
     const auto known = qpns_.find(ids.remote);
     switch (random_.below(4)) {

@@ -1,7 +1,7 @@
-// A stranger that knows which hosts are connected, but no secret: not the packet numbers that a connection expects, not
-// the names that the managers of both ends drew, not the Q_Keys. It guesses these and sends in the name of a peer. It
-// also copies packets, secrets and all, and sends the copies from its own address. Neither forgeries nor copies may end
-// or alter a connection of others.
+// A hostile peer that knows which hosts are connected, but no secret. It does not know the packet numbers that a
+// connection expects, the names that the managers of both ends drew, or the Q_Keys. It guesses these and sends in the
+// name of a peer. It also copies packets with their secrets, and sends the copies from its own address. Neither
+// forgeries nor copies may end or alter a connection of others.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace cairn::sim {
 
-// Counters of what the stranger sent and what users were told of it.
+// Counters of the hostile peer's packets, and of the requests that users got from it.
 struct VerbsForgeries {
     std::uint64_t packets = 0;   // packets of connections in a peer's name
     std::uint64_t copies = 0;    // copies of packets and messages from its own address
     std::uint64_t messages = 0;  // messages of connection managers in a peer's name
     std::uint64_t datagrams = 0;
-    std::uint64_t told = 0;  // requests for connections that users were asked to answer
+    std::uint64_t told = 0;  // requests for connections that came to users, to be answered
 
     friend bool operator==(const VerbsForgeries&, const VerbsForgeries&) = default;
 };
@@ -32,11 +32,11 @@ public:
     // The serial in the private data of its requests. The requests of an end carry the end's own serial there.
     static constexpr std::uint64_t kSerial = ~std::uint64_t{0};
 
-    // `node` is the stranger's own place in the network. Frames to that place are never read.
+    // Makes the hostile peer. `node` is its own place in the network. It does not read frames to that place.
     VerbsStranger(Network& network, std::size_t node, std::uint64_t seed) noexcept
         : network_(network), node_(node), random_(seed) {}
 
-    // Sees a frame on its way. `forges`: it may send a frame like this one, or like one that it heard before.
+    // Sees a frame on its way. `forges`: it may send a frame like this one, or like one that it saw before.
     void on_frame(const Frame& frame, bool forges, Instant now);
     void on_told() noexcept { ++forgeries_.told; }
     [[nodiscard]] const VerbsForgeries& forgeries() const noexcept { return forgeries_; }

@@ -1,4 +1,4 @@
-// What the users post.
+// The requests that users post.
 #include "lib/sim/verbs/verbs_traffic.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kInlineBytes = 64;
 
-// As often as each stands here.
+// The opcodes to draw from. Each is drawn as often as it stands here.
 constexpr std::array kOpcodes{WorkOpcode::Send,      WorkOpcode::Send,      WorkOpcode::SendWithImmediate,
                               WorkOpcode::RdmaWrite, WorkOpcode::RdmaWrite, WorkOpcode::RdmaWriteWithImmediate,
                               WorkOpcode::RdmaRead,  WorkOpcode::FetchAdd,  WorkOpcode::CompareSwap};
@@ -44,7 +44,7 @@ void VerbsTraffic::post_probe(VerbsEnd& end) {
     }
 }
 
-// Short ones, whole packets and one byte more or less, and any.
+// Draws short lengths, whole packets and one byte more or less, and any.
 std::uint32_t VerbsTraffic::choose_bytes(const VerbsEnd& end) {
     const std::uint32_t mtu = end.qp->attributes().path_mtu_bytes;
     const std::uint64_t kind = random_.below(4);
@@ -59,7 +59,7 @@ std::uint32_t VerbsTraffic::choose_bytes(const VerbsEnd& end) {
     return static_cast<std::uint32_t>(random_.below(kind == 2 ? 1000 : VerbsHost::kMostBytes + 1));
 }
 
-// No two WRITEs that may be under way go to the same place.
+// Looks for a place in the target. No two WRITEs that may be under way go to the same place.
 bool VerbsTraffic::find_room(const VerbsEnd& end, VerbsWork& work) {
     for (int tries = 0; tries < 4; ++tries) {
         work.to = static_cast<std::uint32_t>(random_.below(VerbsTarget::kBytes - work.bytes + 1));
@@ -115,7 +115,7 @@ void VerbsTraffic::post(VerbsEnd& end, WorkOpcode opcode, std::uint32_t bytes) {
     keep(end, work, request);
 }
 
-// READs are of what never changes. Each end has words of its own at its peer.
+// Chooses the remote memory. READs are of memory that never changes. Each end has words of its own at its peer.
 void VerbsTraffic::aim(const VerbsEnd& end, VerbsWork& work, verbs::SendRequest& request) {
     const std::uint64_t slot = VerbsHost::slot_address(end.heard.slot);
     request.rkey = Rkey{end.heard.slot_key};
@@ -135,7 +135,7 @@ void VerbsTraffic::aim(const VerbsEnd& end, VerbsWork& work, verbs::SendRequest&
     }
 }
 
-// From now on the peer may see it.
+// Records the request, which the peer may see from now on.
 void VerbsTraffic::keep(VerbsEnd& end, const VerbsWork& work, const verbs::SendRequest& request) {
     ++counters_.requests;
     ++end.out.posted;
@@ -191,7 +191,7 @@ void VerbsTraffic::post_shared_receives(VerbsHost& host, bool lazy) {
     }
 }
 
-// In two pieces, split anywhere.
+// Returns two pieces, split anywhere.
 std::array<verbs::Sge, 2> VerbsTraffic::split_at(std::uint64_t address, Lkey lkey) {
     const auto split = static_cast<std::uint32_t>(random_.below(VerbsHost::kMostBytes + 1));
     return {verbs::Sge{address, split, lkey}, verbs::Sge{address + split, VerbsHost::kMostBytes - split, lkey}};

@@ -1,5 +1,5 @@
-// The requests between the users of two connected queue pairs and their required results: each message comes once, in
-// order and with its bytes; each WRITE, READ and atomic is executed once; completions come in the order of posting.
+// The requests between the users of two connected queue pairs, and their required results. Each message comes once, in
+// order and with its bytes. Each WRITE, READ and atomic is executed once. Completions come in the order of posting.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct VerbsCounters {
     std::uint64_t abandoned = 0;
     std::uint64_t refused = 0;
     std::uint64_t left = 0;    // connections ended by disconnect()
-    std::uint64_t broken = 0;  // connections whose peer did not answer
+    std::uint64_t broken = 0;  // connections with a peer that did not answer
     std::uint64_t not_ready = 0;
     std::uint64_t closed = 0;    // hosts that ended everything
     std::uint64_t messages = 0;  // received
@@ -45,7 +45,7 @@ class VerbsTraffic {
 public:
     using Hosts = std::vector<std::unique_ptr<VerbsHost>>;
 
-    // All arguments outlive the traffic.
+    // Keeps all arguments, which outlive the traffic.
     VerbsTraffic(World& world, Hosts& hosts, VerbsEnds& ends, VerbsDatagrams& datagrams, VerbsCounters& counters)
         : world_(world),
           random_(world.random()),
@@ -77,7 +77,7 @@ private:
     [[nodiscard]] std::uint8_t* landing_of(const VerbsEnd& end, const VerbsWork& work) {
         return host_of(end).slot_at(end, VerbsHost::kLandings + work.landing * VerbsHost::kMostBytes);
     }
-    // True if the end's memory still belongs to this connection.
+    // Returns whether the end's memory still belongs to this connection.
     [[nodiscard]] bool has_slot(const VerbsEnd* end) const { return end != nullptr && end->stage != VerbsStage::Over; }
 
     void post(VerbsEnd& end, verbs::WorkOpcode opcode, std::uint32_t bytes);
