@@ -25,7 +25,7 @@ Instant unix_now() noexcept {
     return {std::chrono::duration_cast<std::chrono::nanoseconds>(since).count()};
 }
 
-// Judges by the ports only. The reader of the capture sees if the frame is sound.
+// Judges by the ports only. The reader of the capture sees whether the frame is sound.
 bool is_roce(const rte_mbuf& frame) noexcept {
     const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
     const auto word = [&bytes](std::size_t at) { return (std::uint32_t{bytes[at]} << 8U) | bytes[at + 1]; };
@@ -55,7 +55,7 @@ std::uint16_t on_transmit(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::
 }  // namespace
 
 Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std::string& file_name, Frames wanted) {
-    std::signal(SIGPIPE, SIG_IGN);  // the file may be a pipe, whose reader may leave
+    std::signal(SIGPIPE, SIG_IGN);  // the file may be a pipe, which its reader may close
     auto writer = port::PcapWriter::open(file_name, {});
     if (!writer.ok()) {
         return writer.error();

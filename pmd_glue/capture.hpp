@@ -1,6 +1,6 @@
-// Capture: the recording for --pcap FILE. It records every frame that a device receives and is given to send. DPDK's
-// receive and transmit callbacks write a burst's frames in one call, before the burst goes on: so the file lacks
-// nothing, however the program ends. It needs no privilege, unlike dpdk-dumpcap.
+// The recording for --pcap FILE: every frame that a device receives and is given to send. DPDK's receive and transmit
+// callbacks write a burst's frames in one call, before the burst goes on. So the file lacks nothing, however the
+// program ends. It needs no privilege, unlike dpdk-dumpcap.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ public:
                                                   Frames wanted = Frames::Roce);
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
-    // Writes what a pipe has not taken yet. The workers have stopped.
+    // Writes the frames that a pipe has not taken yet. The workers have stopped.
     ~Capture();
 
-    // Says how many frames were written, and how many came too fast to be written.
+    // Returns how many frames were written, and how many came too fast to be written.
     [[nodiscard]] std::string summary() const;
 
-    // One direction of a queue, whose thread alone calls record(): a callback does.
+    // Records one direction of a queue. A callback calls record(), on the queue's thread alone.
     class Lane {
     public:
         Lane(port::PcapWriter& writer, Frames wanted) noexcept : writer_(writer), wanted_(wanted) {}
@@ -56,7 +56,7 @@ private:
     Status attach(std::uint16_t queues, Frames wanted);
 
     std::uint16_t port_id_;
-    std::vector<std::unique_ptr<port::PcapWriter>> writers_;  // the first is of no lane
+    std::vector<std::unique_ptr<port::PcapWriter>> writers_;  // the first belongs to no direction of a queue
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Hook> hooks_;
 };

@@ -41,7 +41,7 @@ void park_control_thread() noexcept {
             pause();
         }
     };
-    // A source of its own, since rte_eal_cleanup() waits for an alarm that is being served. The source and its
+    // The source is our own, since rte_eal_cleanup() waits for an alarm that is being served. The source and its
     // descriptor stay until the process ends.
     static rte_intr_handle* source = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
     const int ready = eventfd(1, EFD_CLOEXEC);

@@ -1,4 +1,4 @@
-// DPDK's control thread, which serves interrupts and alarms: functions that must run on it, and its end.
+// Runs functions on DPDK's control thread, which serves interrupts and alarms, and ends its work.
 #pragma once
 
 namespace cairn::pmd {
@@ -7,7 +7,7 @@ namespace cairn::pmd {
 void run_on_control_thread(void (*function)(void* argument), void* argument) noexcept;
 
 // Stops the control thread's work until the process ends. It is the last call before rte_eal_cleanup(), which wakes the
-// thread and unmaps what its lists point to: net_memif leaves its listener in them (DPDK 22.11).
+// thread and unmaps memory that its lists point to. net_memif leaves its listener in these lists (DPDK 22.11).
 void park_control_thread() noexcept;
 
 }  // namespace cairn::pmd

@@ -35,8 +35,8 @@ Error device_error(const DeviceFacts& facts, const char* step, int code) {
                  "check the device arguments; --log-level=debug says more"};
 }
 
-// The kernel knows an interface's MTU better than a driver that never asked. /sys is no way to ask: it may show the
-// interfaces of another network namespace.
+// Asks the kernel for an interface's MTU, which it knows better than a driver that never asked. A look at /sys would
+// not do: it may show the interfaces of another network namespace.
 void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
     ifreq request{};
     if (interface_index == 0 || if_indextoname(interface_index, static_cast<char*>(request.ifr_name)) == nullptr) {
@@ -52,7 +52,7 @@ void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
     }
 }
 
-// True if the PCI function has an RDMA device whose GID table has RoCE v2: then the NIC's own engine is on.
+// Returns whether the PCI function has an RDMA device whose GID table has RoCE v2: then the NIC's own engine is on.
 bool roce_is_on(const std::string& pci_name) {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -158,7 +158,8 @@ Status Device::configure() {
     }
     rte_ether_addr address{};
     rte_eth_macaddr_get(port_id(), &address);
-    if (rte_is_zero_ether_addr(&address) != 0) {  // net_ring and net_null have none; peers answer only stations
+    if (rte_is_zero_ether_addr(&address) != 0) {  // net_ring and net_null have none; peers answer only stations with an
+                                                  // address
         rte_eth_random_addr(address.addr_bytes);
     }
     std::memcpy(mac_.octets.data(), address.addr_bytes, mac_.octets.size());
@@ -222,7 +223,8 @@ Status Device::set_up_queues() {
     return code == 0 ? Status{Nothing{}} : device_error(facts_, "starting again, for want of a link,", code);
 }
 
-// Offers the rules to the driver. If the driver takes none, software tells the packets apart, and describe() says so.
+// Offers the rules to the driver. If the driver takes none, software tells the packets apart, and describe() reports
+// that.
 void Device::steer() {
     rte_flow_error refusal{};
     for (const Traffic traffic : traffic_to_steer(isolated_)) {
@@ -243,7 +245,7 @@ void Device::steer() {
 Device::~Device() {
     if (started_ && plan_.fence_disconnects) {
         // net_memif tears a connection down on DPDK's control thread when its peer goes, without a lock against a close
-        // on another thread (DPDK 22.11). A close on the control thread puts the two in an order.
+        // on another thread (DPDK 22.11). Here the close runs on the control thread, which orders the two.
         std::uint16_t id = port_id();
         run_on_control_thread([](void* port) { close_port(*static_cast<std::uint16_t*>(port)); }, &id);
     } else if (started_) {

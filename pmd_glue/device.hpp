@@ -24,14 +24,15 @@ struct DeviceConfig {
     std::uint32_t buffers = 16384;
 };
 
-// False for devices that only processes of this machine share.
+// Returns false for devices that only processes of this machine share.
 [[nodiscard]] bool reaches_network(std::uint16_t port_id);
 
-// Opened and closed on the main thread. The workers of its ports have stopped before it closes.
+// A DPDK port that was set up. Opened and closed on the main thread. The workers of its ports have stopped before it
+// closes.
 class Device {
 public:
     static Result<std::unique_ptr<Device>> open(const DeviceConfig& config);
-    // Returns what is known of a port before it is opened.
+    // Returns the facts about a port before it is opened.
     static Result<DeviceFacts> facts_of(std::uint16_t port_id);
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
@@ -46,12 +47,12 @@ public:
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_->get(); }
     [[nodiscard]] mem::PageKind buffer_pages() const noexcept { return pool_->page_kind(); }
     [[nodiscard]] DmaMemory& dma_memory() noexcept { return *dma_memory_; }
-    // Between the workers; nullptr when there is one.
+    // Returns the exchange between the workers; nullptr if there is one worker.
     [[nodiscard]] Exchange* exchange() const noexcept { return exchange_.get(); }
-    // Lets frames to multicast addresses in. A device that cannot be told so does not filter them.
+    // Lets frames to multicast addresses in. A device that has no such setting does not filter them.
     void receive_groups() noexcept;
     [[nodiscard]] std::uint32_t buffers_in_use() const noexcept;
-    // One line for the operator: what the device does, and what software does instead.
+    // Returns one line for the operator: the work of the device, and the work that software does instead.
     [[nodiscard]] std::string describe() const;
 
 private:

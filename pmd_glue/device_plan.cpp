@@ -25,30 +25,30 @@ constexpr std::uint32_t kRoomAlignment = 64;
 enum class QueueUse : std::uint8_t {
     Rss,        // one for each worker, if it has RSS: without it a second queue would receive nothing
     One,        // further queues need the peer's consent
-    PerWorker,  // one for each worker: something else fills them
+    PerWorker,  // one for each worker, filled by other means than RSS
     All,        // it spreads what it receives over all its queues, polled or not
 };
 
-// What DPDK's common interface does not tell of a driver.
+// The properties of a driver that DPDK's common interface does not have.
 struct Quirk {
     std::string_view driver;
     QueueUse queues;
     bool no_mtu;             // a frame may be as large as a buffer
     bool fence_disconnects;  // see poll_fence.hpp
     bool isolate;            // it shares the NIC with the kernel
-    // The device argument that dictates the least data room, and by how much the room exceeds it.
+    // The device argument that determines the least data room, and by how much the room exceeds it.
     std::string_view room_argument;
     std::uint32_t room_default;
     std::uint32_t room_beyond;
-    std::uint32_t lost_bytes;         // of a buffer's room, in front of what it receives
+    std::uint32_t lost_bytes;         // of a buffer's room, before received data
     std::uint32_t frame_limit_bytes;  // 0: none but the MTU
-    bool fills_rings;                 // with buffers, before anything has come, though it is software
+    bool fills_rings;                 // with buffers, before anything has come, although it is software
     SentMemory memory;
 };
 
-// A buffer of memif is larger than a slot: from DPDK 23.03 on, each segment of a frame takes a slot otherwise, and a
-// stale mark joins it to the next frame. One of af_packet has room for a whole frame, which is copied unchecked. One of
-// af_xdp begins with XDP_PACKET_HEADROOM.
+// The quirks of drivers. A buffer of memif is larger than a slot. Otherwise, from DPDK 23.03 on, each segment of a
+// frame takes a slot, and a stale mark joins it to the next frame. A buffer of af_packet has room for a whole frame,
+// which is copied unchecked. One of af_xdp begins with XDP_PACKET_HEADROOM.
 constexpr std::array<Quirk, 5> kQuirks{{
     {"net_memif", QueueUse::One, true, true, false, "bsize", kMemifSlotBytes, 64, 0, 0, false, SentMemory::Any},
     {"net_af_packet", QueueUse::All, false, false, false, "framesz", kAfPacketFrame, 0, 0, 0, false, SentMemory::Any},
@@ -73,7 +73,7 @@ std::uint32_t rounded_up(std::uint32_t bytes) noexcept {
     return (bytes + kRoomAlignment - 1) / kRoomAlignment * kRoomAlignment;
 }
 
-// The largest frame that buffers and link have to carry, as errors speak of it.
+// The largest frame that buffers and link have to carry, as error texts name it.
 struct LargestFrame {
     std::uint32_t bytes;
     std::string text;
@@ -95,7 +95,7 @@ constexpr std::uint16_t in_16_bits(std::uint32_t bytes) noexcept {
     return static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xff00U));
 }
 
-// Where an argument of the device dictates how large frames and buffers are.
+// Chooses the room if an argument of the device determines the size of frames and buffers.
 Status choose_dictated_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     const LargestFrame frame = largest_frame(wish);
     const std::string argument(quirk.room_argument);
@@ -118,7 +118,7 @@ Status choose_dictated_room(const Quirk& quirk, const DeviceFacts& facts, const 
     return Nothing{};
 }
 
-// A buffer holds a whole frame of the largest size.
+// Chooses the room: a buffer holds a whole frame of the largest size.
 // mutants: pmd-device-choose-room
 Status choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     if (!quirk.room_argument.empty()) {
@@ -187,7 +187,8 @@ Status choose_queues(const Quirk& quirk, const DeviceFacts& facts, const DeviceW
     return Nothing{};
 }
 
-// A net_memif client may share EAL's memory with its peer instead of copying into slots.
+// Returns whether the device is a net_memif client that shares EAL's memory with its peer instead of copying into
+// slots.
 bool shares_its_memory(const DeviceFacts& facts) {
     const std::optional<std::string> shares = devarg_value(facts.devargs, "zero-copy");
     return facts.driver == "net_memif" && shares && shares->find("yes") != std::string::npos;
@@ -241,8 +242,8 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
     plan.segments = facts.offers_segments;
     plan.memory = memory_of(facts);
     if (shares_its_memory(facts)) {
-        // It looks for room once per four frames, as if each had one segment, and overwrites its ring's other end. Up
-        // to four frames it takes one by one (DPDK 22.11 to 25.11).
+        // The driver looks for room once per four frames, as if each had one segment, and overwrites its ring's other
+        // end. Up to four frames it takes one by one (DPDK 22.11 to 25.11).
         plan.frames_at_once = 4;
     }
     plan.isolate = quirk.isolate;

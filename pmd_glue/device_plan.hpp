@@ -1,5 +1,5 @@
-// How a device is set up: a pure decision from what the driver says of itself and what the application wants. The table
-// of driver quirks is behind it.
+// Plans the setup of a device: a pure decision from the driver's facts and the application's wishes. It includes the
+// table of driver quirks.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cairn::pmd {
 
-// What is known of a device before it is configured.
+// The facts about a device before it is configured.
 struct DeviceFacts {
     std::string driver;                 // DPDK's name: "net_memif", "mlx5_pci", ...
     std::string name;                   // "net_memif0", "0000:3b:00.0"
@@ -27,11 +27,11 @@ struct DeviceFacts {
     bool in_software = false;           // made by a --vdev argument
 };
 
-// Which memory a payload may lie in that the device sends without a copy.
+// The memory of payloads that the device sends without a copy.
 enum class SentMemory : std::uint8_t {
-    Any,       // the driver copies what it sends before it returns
-    Attached,  // EAL's and what was attached: frames are read later, by threads of this process
-    Mapped,    // EAL's and what was attached, which is mapped for the device's DMA
+    Any,       // the driver copies a payload before it returns
+    Attached,  // EAL's and attached memory: frames are read later, by threads of this process
+    Mapped,    // EAL's and attached memory, which is mapped for the device's DMA
     Eal,       // EAL's alone: a peer maps it, or the driver is not known
 };
 
@@ -39,7 +39,7 @@ struct DeviceWish {
     std::uint16_t workers = 1;
     std::uint16_t path_mtu_bytes = 1024;
     std::uint16_t data_room_bytes = 0;  // 0: the driver's default
-    // The largest frame that is sent, and what the program's user calls it; 0: those of the path MTU suffice.
+    // The largest frame that is sent, and its name for the operator; 0: frames of the path MTU suffice.
     std::uint16_t frame_bytes = 0;
     const char* frame_argument = "--frame-bytes";
 };
@@ -47,42 +47,42 @@ struct DeviceWish {
 struct DevicePlan {
     std::uint16_t queues = 1;  // queue pairs; software feeds further workers
     std::uint16_t data_room_bytes = 2048;
-    std::uint16_t frame_bytes = 2048;  // the largest frame that fits a buffer, and what carries it
+    std::uint16_t frame_bytes = 2048;  // the largest frame that fits a buffer and the link
     std::uint16_t link_mtu_bytes = 1500;
     bool set_mtu = false;
     bool rss = false;
     bool ipv4_checksum_offload = false;
-    bool segments = false;                  // a payload may be sent from where it lies
+    bool segments = false;                  // a payload may be sent from its own memory
     std::uint16_t frames_at_once = 0xffff;  // the most that a transmit call may get
     SentMemory memory = SentMemory::Eal;
     bool isolate = false;            // the kernel keeps the rest of the traffic
     bool fence_disconnects = false;  // the driver unmaps memory under the poller when its peer goes
     bool fills_rings = true;         // its receive rings hold buffers, as a NIC's do
-    bool asks_once = false;          // it asks its peer for the link at its start and never again
+    bool asks_once = false;          // it asks its peer for the link at its start only
 };
 
 [[nodiscard]] SentMemory memory_of(const DeviceFacts& facts);
 
-// Errors name the device argument or setting at fault and the remedy.
+// Plans the setup. Errors name the device argument or setting at fault and the remedy.
 [[nodiscard]] Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish);
 
 // Returns the number of workers that can each poll a queue of every device: as many as all devices have queues for.
 [[nodiscard]] Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, const DeviceWish& wish);
 
-// The buffers that the receive rings of `queues` take from a pool, plus the least number to send from.
+// Returns the buffers that the receive rings of `queues` take from a pool, plus the least number to send from.
 [[nodiscard]] constexpr std::uint32_t least_buffers(std::uint16_t queues, std::uint16_t ring_slots) noexcept {
     constexpr std::uint32_t kToSend = 256;
     return queues * (ring_slots + kToSend);
 }
 
-// The largest path MTU that the link carries as it is. The path MTU of `wish` does not count. Returns 1024 if the link
-// carries none.
+// Returns the largest path MTU that the link carries as it is. The path MTU of `wish` does not count. Returns 1024 if
+// the link carries none.
 [[nodiscard]] std::uint16_t largest_path_mtu(const DeviceFacts& facts, DeviceWish wish);
 
-// Returns the number behind `key` in "a=1,b=2", or `otherwise`.
+// Returns the number after `key` in "a=1,b=2", or `otherwise`.
 [[nodiscard]] std::uint32_t devarg_number(const std::string& devargs, const std::string& key, std::uint32_t otherwise);
 
-// The size of the IP packet for a path MTU, with the longest RoCEv2 headers over IPv6.
+// Returns the size of the IP packet for a path MTU, with the longest RoCEv2 headers over IPv6.
 [[nodiscard]] constexpr std::uint16_t ip_bytes_for(std::uint16_t path_mtu_bytes) noexcept {
     constexpr std::uint16_t kIpv6UdpAndRoce = 40 + 8 + 12 + 8 + 4 + 4;  // BTH, DETH, ImmDt, ICRC
     return static_cast<std::uint16_t>(path_mtu_bytes + kIpv6UdpAndRoce);

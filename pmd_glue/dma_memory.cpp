@@ -21,7 +21,8 @@ void* address_of(Range piece) noexcept {
     return const_cast<std::uint8_t*>(piece.data());
 }
 
-// A net_memif that shares EAL's memory looks for a file behind each part of it: there is none behind ours.
+// Returns whether a device shares EAL's memory. A net_memif that does looks for a file of each part of it, and ours has
+// none.
 bool shares_eal_memory() {
     for (std::uint16_t port_id = 0; port_id < RTE_MAX_ETHPORTS; ++port_id) {
         const Result<DeviceFacts> facts = Device::facts_of(port_id);
@@ -32,7 +33,7 @@ bool shares_eal_memory() {
     return false;
 }
 
-// What the process has made known to EAL.
+// The memory that the process has registered with EAL.
 class Known final : public mem::CountedRanges::Keeper {
 public:
     // mutants: pmd-dma-known-make
@@ -54,7 +55,7 @@ public:
     void end(Range piece) noexcept override { rte_extmem_unregister(address_of(piece), piece.size()); }
 };
 
-std::mutex guard;  // of all that follows, and of each device's pieces
+std::mutex guard;  // guards all that follows, and each device's pieces
 
 mem::CountedRanges& known() {
     static Known keeper;
@@ -69,7 +70,7 @@ void forget(Range piece) noexcept {
 
 }  // namespace
 
-// One device's DMA.
+// Maps memory for one device's DMA.
 class DmaMemory::Mapper final : public mem::CountedRanges::Keeper {
 public:
     explicit Mapper(rte_device* device) noexcept : device_(device) {}

@@ -1,4 +1,4 @@
-// DmaMemory: memory beside EAL's that a device sends from.
+// DmaMemory: memory other than EAL's, from which a device sends.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 
 namespace cairn::pmd {
 
-// Makes pieces of memory known to EAL (rte_extmem_register), once a process, and maps them for the device's DMA
+// Registers pieces of memory with EAL (rte_extmem_register), once a process. Maps them for the device's DMA
 // (rte_dev_dma_map), once a device, whichever of its ports ask for them. Any thread.
 class DmaMemory final : public mem::CountedRanges::Keeper {
 public:
-    // Without `maps` the memory is read by the CPU: there is nothing to make known.
+    // Makes the object. Without `maps` the CPU reads the memory, which is then not registered.
     DmaMemory(std::uint16_t port_id, bool maps);
     ~DmaMemory() override;
     DmaMemory(const DmaMemory&) = delete;
     DmaMemory& operator=(const DmaMemory&) = delete;
 
-    // False also where a device of the process shares EAL's memory with a peer: the peer is told all of that memory.
+    // Maps the piece. Returns false if it cannot. It cannot if a device of the process shares EAL's memory with a peer,
+    // which would get a descriptor for each part of that memory.
     [[nodiscard]] bool make(mem::CountedRanges::Range piece) override;
     void end(mem::CountedRanges::Range piece) noexcept override;
 

@@ -30,7 +30,8 @@ __extension__ using Wide = __int128;
 
 std::vector<std::uint32_t> cpus_at_start;
 
-// The file of a dead memif server keeps the next one from listening. Our own file is removed when this process ends.
+// Removes the file of a dead memif server, which keeps the next one from listening. Our own file is removed when this
+// process ends.
 Status check_memif_sockets(std::span<char* const> arguments) {
     for (const std::string& vdev : vdev_arguments(arguments)) {
         const std::optional<std::string> path = memif_listening_file(vdev);

@@ -12,13 +12,13 @@ namespace cairn::pmd {
 
 class Eal {
 public:
-    // Hands argv up to "--" to EAL. An Error names the cause that EAL reports and the remedy.
+    // Gives EAL the arguments up to "--". An Error names the cause that EAL reports and the remedy.
     static Result<Eal> start(int argc, char** argv);
     Eal(Eal&& other) noexcept : consumed_(other.consumed_) { other.consumed_ = -1; }
     Eal& operator=(Eal&&) = delete;
     ~Eal();
 
-    // The number of arguments that EAL took, the program's name included. The application's arguments follow.
+    // Returns the number of arguments that EAL took, the program's name included. The application's arguments follow.
     [[nodiscard]] int consumed() const noexcept { return consumed_; }
 
 private:
@@ -28,16 +28,16 @@ private:
 
 // Returns the CPUs that the calling thread may run on, in order.
 [[nodiscard]] std::vector<std::uint32_t> allowed_cpus();
-// Returns those of the thread that called Eal::start(), which then pinned it to one of them.
+// Returns the CPUs of the thread that called Eal::start(), which then pinned it to one of them.
 [[nodiscard]] const std::vector<std::uint32_t>& cpus_before_eal() noexcept;
 
-// The pages under EAL's own memory.
+// Returns the kind of pages of EAL's own memory.
 [[nodiscard]] mem::PageKind eal_pages() noexcept;
 
-// The TSC as an Instant, by one multiplication. Any thread may call it.
+// Reads the TSC as an Instant, by one multiplication. Any thread may call it.
 class Clock {
 public:
-    Clock() noexcept;  // after Eal::start()
+    Clock() noexcept;  // to be called after Eal::start()
     [[nodiscard]] Instant now() const noexcept;
 
 private:
@@ -45,7 +45,7 @@ private:
     std::uint64_t start_;
 };
 
-// Keeps the calling thread busy for so long.
+// Keeps the calling thread busy for that time.
 void keep_busy(Duration span) noexcept;
 
 }  // namespace cairn::pmd

@@ -11,7 +11,7 @@ namespace cairn::pmd {
 
 namespace {
 
-// A line with `sign` in it is the cause. The line itself is quoted.
+// A cause of a failure: the line of the output that has `sign` in it, which is quoted.
 struct Cause {
     std::string_view sign;
     std::string_view remedy;
@@ -22,7 +22,7 @@ constexpr std::string_view kWhereItStands =
 constexpr std::string_view kLeaveOneOut = "leave one of the two out; --no-huge means --legacy-mem, too";
 constexpr std::string_view kAnotherValue = "give that argument another value, or leave it out";
 
-// What EAL's option parser refuses. EAL mostly names the argument itself; else the remedy does.
+// Refusals of EAL's option parser. EAL mostly names the argument itself; else the remedy does.
 // mutants: pmd-eal-refusals
 constexpr std::array<Cause, 22> kRefusals{{
     {"unrecognized option", kWhereItStands},
@@ -49,7 +49,7 @@ constexpr std::array<Cause, 22> kRefusals{{
     {"Invalid char, ", kAnotherValue},
 }};
 
-// What else keeps EAL from starting. The most telling cause first: EAL complains of consequences, too.
+// Other causes that keep EAL from starting, the most specific one first: EAL complains of consequences, too.
 // mutants: pmd-eal-causes
 constexpr std::array<Cause, 14> kCauses{{
     {"Cannot create lock on", "another process uses this --file-prefix: give each process its own"},
@@ -77,7 +77,7 @@ std::string_view trimmed(std::string_view line) {
     return line;
 }
 
-// EAL's list of arguments follows what its parser refuses, and names all of them.
+// Returns the text without EAL's list of arguments, which follows a refusal of its parser and names all of them.
 std::string_view without_usage(std::string_view text) {
     const std::size_t at = text.find("Usage: ");
     return at == 0 || (at != std::string_view::npos && text[at - 1] == '\n') ? text.substr(0, at) : text;

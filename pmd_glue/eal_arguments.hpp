@@ -1,4 +1,4 @@
-// What can be said of EAL's arguments and error messages without EAL. The functions are pure, so that each line that an
+// Reads and explains EAL's arguments and error messages without EAL. The functions are pure, so that each line that an
 // operator may read has a test.
 #pragma once
 
@@ -22,12 +22,12 @@ namespace cairn::pmd {
 // Returns the value of every --vdev among EAL's arguments before "--", in either form.
 [[nodiscard]] std::vector<std::string> vdev_arguments(std::span<char* const> arguments);
 
-// True if the program's own arguments ask for a port of that kind: --port uring..., --port eth...
+// Returns whether the program's own arguments ask for a port of that kind: --port uring..., --port eth...
 [[nodiscard]] bool asks_for_port(std::span<char* const> arguments, std::string_view kind);
 
-// Returns EAL's arguments for a start without a device: the given ones and the missing ones. These are: no huge pages
-// (unless the arguments mention them), no PCI scan, nothing shared, and so many lcores, at least one, each of which
-// runs on any CPU of the process ("0,1").
+// Returns EAL's arguments for a start without a device: the given ones and the missing ones. The missing ones are: no
+// huge pages (unless the arguments mention them), no PCI scan, nothing shared, and the lcores. There are `lcores` of
+// them, at least one. Each runs on any CPU of the process ("0,1").
 [[nodiscard]] std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments,
                                                                 std::string_view cpus, unsigned lcores = 1);
 

@@ -8,7 +8,7 @@ namespace cairn::pmd {
 
 namespace {
 
-// True if no receiving queue pair would refuse the datagram before it looks at QPN and keys.
+// Returns whether the datagram is sound up to its QPN and keys, which a receiving queue pair judges next.
 bool is_sound_send(const port::PacketRef& packet) noexcept {
     wire::UdParts parts;
     return packet.icrc_ok && !wire::judge_ud(packet.data, packet.len, parts);
@@ -58,7 +58,7 @@ bool Echo::echo(Lane& lane, Instant now) noexcept {
     return got != 0;
 }
 
-// The port's own counters have the wrong ICRCs.
+// Drops a packet. Wrong ICRCs are in the port's own counters.
 void Echo::ignore(Lane& lane, port::PacketRef& packet) const noexcept {
     lane.counters.count(ForwardCounter::Ignored);
     if (mode_ == ForwardMode::RoceEcho && packet.icrc_ok) {
@@ -70,7 +70,7 @@ void Echo::ignore(Lane& lane, port::PacketRef& packet) const noexcept {
     lane.port->release_burst({&packet, 1});
 }
 
-// A worker cannot sleep on several sockets at once.
+// Returns false for several sockets, as a worker cannot sleep on all of them at once.
 bool Echo::can_wait() const noexcept {
     return lanes_.size() == 1 && !lanes_.front().port->limits().poll_only;
 }

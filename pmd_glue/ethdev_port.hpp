@@ -50,7 +50,7 @@ struct EthdevPortConfig {
 
 CAIRN_DECLARE_COUNTERS(EthdevCounter, CAIRN_ETHDEV_COUNTERS);
 
-// Created on any thread, then driven by one worker. The device outlives it.
+// Moves a worker's datagrams. Created on any thread, then driven by one worker. The device outlives it.
 class EthdevPort final : public port::Port {
 public:
     EthdevPort(Device& device, const EthdevPortConfig& config);
@@ -63,12 +63,13 @@ public:
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override;
     [[nodiscard]] bool attach(std::span<const std::uint8_t> range) override;
-    // While the device keeps tails that it did not give back in time, the memory stays mapped for it.
+    // Detaches memory. While the device keeps tails that it did not give back in time, the memory stays mapped for it.
     void detach(std::span<const std::uint8_t> range) noexcept override;
     void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
     [[nodiscard]] port::Path* path_back(const port::WayBack& way, Instant now) noexcept override;
-    // Each worker that joined a group receives a copy, also of what other workers send to the group.
+    // Joins a group. Each worker that joined it receives a copy, also of datagrams that other workers send to the
+    // group.
     Status join(const net::IpAddress& group) override;
     void leave(const net::IpAddress& group) noexcept override;
     void on_timeout(Instant now) noexcept override;
@@ -78,7 +79,7 @@ public:
     [[nodiscard]] std::string describe() const override;
     void list_counters(telemetry::CounterList& list) const override;
 
-    // For packet generators: sends up to `count` frames. `make(index, out)` writes each frame whole, Ethernet header
+    // Sends up to `count` frames, for packet generators. `make(index, out)` writes each frame whole, Ethernet header
     // first, and returns its size; nothing checks it. Returns how many frames the device took.
     template <class Make>
     [[nodiscard]] std::size_t transmit_frames(std::size_t count, Make&& make) noexcept {
@@ -142,13 +143,13 @@ private:
     [[nodiscard]] std::span<std::uint8_t> room_of(rte_mbuf& buffer) const noexcept;
     void send_other(rte_mbuf* frame, std::size_t bytes) noexcept;
 
-    // A datagram whose next hop has no known MAC yet. Its path is pinned.
+    // A datagram that waits for the MAC of its next hop. Its path is pinned.
     struct Kept {
         port::PacketRef packet{};
         Instant until{};
     };
 
-    // A peer whose datagrams come from another Ethernet address than its path goes to.
+    // A peer whose datagrams come from another Ethernet address than that of its path.
     struct Doubt {
         net::IpAddress remote{};
         net::MacAddress from{};
@@ -164,7 +165,7 @@ private:
     Device& device_;
     rte_mempool* pool_;
     std::uint16_t port_id_;
-    std::uint16_t queue_;  // kNoQueue: frames come and go by the exchange
+    std::uint16_t queue_;  // kNoQueue: frames come and go through the exchange
     std::uint16_t frames_at_once_;
     bool checksum_offload_;
     Exchange* exchange_;

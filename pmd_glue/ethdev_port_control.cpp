@@ -20,10 +20,11 @@ namespace {
 constexpr std::uint32_t kPaths = 4096;             // of 3 KB each
 constexpr std::uint64_t kSettlesPerSecond = 1000;  // a wait for a device that keeps payloads takes 1 s / 1000 at most
 
-// Never called: it frees what the last reference leaves, and the port itself holds one.
+// Is never called: it would run after the last reference, and the port itself holds one.
 void never_freed(void*, void*) {}
 
-// What was attached for some device is known to EAL, too, and mapped for that device alone.
+// Returns whether the byte is in EAL's own memory. Memory that was attached for some device is known to EAL, too, and
+// mapped for that device alone.
 // mutants: pmd-ethdev-port-in-eal-memory
 bool in_eal_memory(const std::uint8_t* at) noexcept {
     const rte_memseg_list* const segments = rte_mem_virt2memseg_list(at);
@@ -82,7 +83,7 @@ bool EthdevPort::can_send_from(std::span<const std::uint8_t> range) const noexce
     if (!device_.plan().segments || queue_ == kNoQueue || range.empty()) {
         return false;
     }
-    // With physical addresses a range may cross pages that do not follow each other.
+    // With physical addresses a range may cross pages that are not adjacent.
     return device_.plan().memory == SentMemory::Any ||
            (rte_eal_iova_mode() == RTE_IOVA_VA && in_eal_memory(range.data()) && in_eal_memory(&range.back())) ||
            attached_.covers(range);
@@ -111,8 +112,8 @@ void EthdevPort::release_detached() noexcept {
     }
 }
 
-// A device whose link is down may keep payloads for ever. It is waited for once, and not again until all have come
-// back.
+// Waits until the device has given back its payloads. A device whose link is down may keep them for ever. So there is
+// one wait, and none again until all have come back.
 void EthdevPort::settle_tails() noexcept {
     const std::uint64_t until = rte_get_tsc_cycles() + rte_get_tsc_hz() / kSettlesPerSecond;
     while (rte_mbuf_ext_refcnt_read(tails_.get()) != 1) {

@@ -16,8 +16,8 @@ constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
     return static_cast<rte_mbuf*>(packet.cookie);
 }
 
-// The bytes that a received datagram, behind `lower` bytes of headers, may grow to if its buffer is used again. 0: it
-// may not be, since others read it too, or its memory lies between frames that the device is receiving.
+// Returns the size that a received datagram, after `lower` bytes of headers, may grow to if its buffer is used again.
+// Returns 0 if it may not be: others read it, too, or its memory lies between frames that the device is receiving.
 // mutants: pmd-ethdev-port-room-in
 [[nodiscard]] inline std::uint16_t room_in(const rte_mbuf& frame, std::size_t lower) noexcept {
     const bool is_ours =
@@ -25,7 +25,7 @@ constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
     return static_cast<std::uint16_t>(is_ours ? frame.buf_len - frame.data_off - lower : 0);
 }
 
-// True for a multicast address, false for broadcast.
+// Returns true for a multicast address, false for broadcast.
 [[nodiscard]] inline bool is_group_frame(const std::uint8_t* frame) noexcept {
     return (frame[0] & 1U) != 0 && frame[0] != 0xff;
 }

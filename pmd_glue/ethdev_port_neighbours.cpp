@@ -1,4 +1,4 @@
-// Frames that are not RoCE, and the questions for MAC addresses. No datagram comes through here.
+// Frames that are not RoCE, and questions for MAC addresses. No datagram comes through here.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -14,7 +14,7 @@ namespace cairn::pmd {
 
 namespace {
 
-// The limit of what one worker passes to the others, so that a flood leaves rings and time to datagrams.
+// The limit of frames that one worker passes to the others, so that a flood leaves rings and time to datagrams.
 constexpr std::uint32_t kSharedMost = 64;
 constexpr Duration kSharedIn = milliseconds(1);
 constexpr int kQuestionsMost = 32;  // questions sent in one turn
@@ -44,7 +44,7 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
     }
 }
 
-// A neighbour message reaches one worker, but concerns all of them.
+// Shares a neighbour message, which reaches one worker but concerns all of them.
 // mutants: pmd-ethdev-port-share
 void EthdevPort::share(const rte_mbuf& frame, Instant now) noexcept {
     if (now - share_from_ >= kSharedIn) {
@@ -97,9 +97,9 @@ void EthdevPort::on_timeout(Instant now) noexcept {
     plan_next_ask();
 }
 
-// A peer that has sent something is answered at the address that it came from, on any port, without a question for it.
-// Otherwise a flood of strangers would take the room of all other questions. For peers behind a gateway the gateway is
-// asked for.
+// Finds the MAC of a path. A peer that has sent something is answered at the address that it came from, on any port,
+// without a question for it. Otherwise a flood of unknown peers would take the room of all other questions. If a peer
+// is beyond a gateway, the question is for the gateway.
 // mutants: pmd-ethdev-port-find-way
 void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
     const net::IpAddress& remote = path.key().remote;
@@ -136,8 +136,8 @@ void EthdevPort::follow_changes(Instant now) noexcept {
     }
 }
 
-// A peer named itself without being asked: its paths follow it. If there are many paths, they follow only a peer that
-// did not move a moment ago.
+// Follows a peer that announced itself without a question. If there are many paths, they follow only a peer that did
+// not move a moment ago.
 // mutants: pmd-ethdev-port-follow-name
 void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept {
     auto* const station = paths_.station(name.address);
@@ -154,8 +154,8 @@ void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept 
     }
 }
 
-// The source address of a datagram shows the way to its sender only if the sender is beyond a router: the router's
-// address may have changed. A peer on the link is asked and answers for itself.
+// Takes in a datagram from an unexpected Ethernet address. That address shows the way to its sender only if the sender
+// is beyond a router: the router's address may have changed. A peer on the link gets a question and answers for itself.
 void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant now) noexcept {
     const net::IpAddress& remote = path.key().remote;
     const auto* const station = paths_.station(remote);
@@ -177,7 +177,8 @@ void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant no
     next_ask_ = std::min(next_ask_, now + net::kAskFirst);
 }
 
-// If nobody on the link answers for the address, its paths go to where its datagrams come from.
+// Settles doubts: if no station on the link answers for the address, its paths go to the address that its datagrams
+// come from.
 // mutants: pmd-ethdev-port-settle-doubts
 void EthdevPort::settle_doubts(Instant now) noexcept {
     std::size_t left = 0;
@@ -197,7 +198,7 @@ void EthdevPort::settle_doubts(Instant now) noexcept {
     doubts_count_ = left;
 }
 
-// Paths follow their next hop.
+// Makes all paths of the station follow its next hop.
 // mutants: pmd-ethdev-port-follow
 void EthdevPort::follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac,
                         Instant now) noexcept {
@@ -214,13 +215,13 @@ void EthdevPort::follow(port::PathTable::Station& station, const std::optional<n
     });
 }
 
-// Datagrams to a group come to the group's Ethernet address.
+// Sets the path's addresses. Datagrams to a group come to the group's Ethernet address.
 void EthdevPort::resolve(port::Path& path, const net::MacAddress& remote) const noexcept {
     const net::IpAddress& local = path.key().local;
     path.resolve(local.is_group() ? local.group_mac() : device_.mac(), remote);
 }
 
-// A sender needs a MAC that is not known: it is asked for, again if need be.
+// Asks for a MAC that a sender needs, again if need be.
 void EthdevPort::want(const port::Path& path, Instant now) noexcept {
     (void)host_.resolve(path.key().remote, now);
     plan_next_ask();

@@ -25,7 +25,7 @@ inline std::size_t sender_hash(const std::uint8_t* frame) noexcept {
     return frame[12] == 0x08 ? ip[15] ^ ip[21] : ip[23] ^ ip[41];
 }
 
-// The queue pair that a frame is for if it is a datagram, whole or not; 0: who knows.
+// Returns the queue pair that a frame is for if it is a datagram, whole or not; 0 if that is not known.
 inline Qpn qpn_named_by(const rte_mbuf& frame) noexcept {
     const auto* bytes = rte_pktmbuf_mtod(&frame, const std::uint8_t*);
     const std::uint8_t* const ip = bytes + kEthernetBytes;
@@ -46,8 +46,8 @@ inline Qpn qpn_named_by(const rte_mbuf& frame) noexcept {
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
-    // Frames from other workers go first and take up to half of the burst, so that a flood at this worker's own queue
-    // does not delay them.
+    // Frames from other workers go first and take up to half of the burst. So a flood at this worker's own queue does
+    // not delay them.
     std::uint16_t others = 0;
     if (exchange_ != nullptr) [[unlikely]] {
         others = collect_from_others(frames.data(),
@@ -89,7 +89,7 @@ std::uint16_t EthdevPort::collect_from_others(rte_mbuf** frames, std::uint16_t w
         exchange_->collect(Exchange::Lane::Received, config_.worker, {frames, std::size_t{wanted}}));
 }
 
-// Returns false if the frame is no datagram for the engine. The frame is dealt with then.
+// Returns false if the frame is no datagram for the engine; the frame has been handled then.
 bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     port::Path*& cached = path_cache_[sender_hash(bytes) % kPathCache];
@@ -125,7 +125,7 @@ void EthdevPort::judged(port::PacketRef& packet, bool icrc_ok) noexcept {
     }
 }
 
-// The caller knows that the lower headers are whole and consistent.
+// Hands a datagram over. The caller has checked that the lower headers are whole and consistent.
 void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept {
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     const std::size_t lower = path.lower_bytes();
@@ -139,7 +139,7 @@ void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& o
     out.ecn = static_cast<std::uint8_t>((path.is_v4() ? traffic_class : traffic_class >> 4U) & 3U);
 }
 
-// For a peer's first frames, foreign senders, segments, neighbour messages, and all that is wrong.
+// Judges a peer's first frames, foreign senders, segments, neighbour messages, and all wrong frames.
 // mutants: pmd-ethdev-port-accept-slowly
 bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept {
     frame = frame->nb_segs == 1 ? frame : in_one_piece(frame);
@@ -185,8 +185,8 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     return true;
 }
 
-// A peer that has shown that its datagrams are whole can be answered at the address that they came from, unless more is
-// known of it.
+// Returns the path back to a peer. If a peer's datagrams are whole, it is answered at the address that they came from,
+// unless more is known of it.
 // mutants: pmd-ethdev-port-path-back
 port::Path* EthdevPort::path_back(const port::WayBack& way, Instant) noexcept {
     port::Path* const path = paths_.admit(way.key);
@@ -224,7 +224,8 @@ rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
     return whole;
 }
 
-// Passes on what other workers need of a frame from the device. Returns true if the frame itself was passed.
+// Passes on a frame from the device, or copies of it, to other workers that need it. Returns true if the frame itself
+// was passed.
 bool EthdevPort::pass_on(rte_mbuf& frame) noexcept {
     if (!is_group_frame(rte_pktmbuf_mtod(&frame, const std::uint8_t*))) [[likely]] {
         return pass_to_owner(frame);
@@ -233,7 +234,7 @@ bool EthdevPort::pass_on(rte_mbuf& frame) noexcept {
     return false;
 }
 
-// The low bits of the queue pair's number name its worker, which judges the frame.
+// Passes the frame to the worker that the low bits of the queue pair's number name, and that judges it.
 bool EthdevPort::pass_to_owner(rte_mbuf& frame) noexcept {
     const std::uint16_t owner = exchange_->owners().of(qpn_named_by(frame));
     if (owner == config_.worker) {

@@ -37,7 +37,7 @@ inline std::size_t give(const Queue& queue, rte_mbuf** frames, std::size_t count
 // mutants: pmd-ethdev-port-transmit-burst
 std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
-    std::array<rte_mbuf*, kMaxBurst> copies;  // for other workers, since the device owns what was sent
+    std::array<rte_mbuf*, kMaxBurst> copies;  // for other workers, since the device owns frames once they are sent
     const std::size_t count = std::min<std::size_t>(packets.size(), kMaxBurst);
     const bool alone = exchange_ == nullptr;
     std::size_t ready = 0;
@@ -84,7 +84,8 @@ rte_mbuf* EthdevPort::copy_for_members(const port::PacketRef& packet) noexcept {
     return copy;
 }
 
-// The next hop has not told its address yet. A few datagrams wait for it (RFC 1122, 2.3.2.2); the others are lost.
+// Keeps a datagram whose next hop has not answered with its address yet. A few datagrams wait for it (RFC 1122,
+// 2.3.2.2); the others are lost.
 void EthdevPort::keep_for_neighbour(port::TxPacket& packet, Instant now) noexcept {
     port::Path& path = *packet.packet.path;
     if (kept_count_ == kept_.size()) {
@@ -137,8 +138,8 @@ std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
     return sent;
 }
 
-// Sends what workers without a queue handed over. What the device refuses is lost, since nobody could be asked to send
-// it again.
+// Sends frames that workers without a queue handed over. Frames that the device refuses are lost, since there is no
+// sender that could send them again.
 void EthdevPort::send_for_others() noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const std::size_t count = exchange_->collect(Exchange::Lane::ToSend, config_.worker, frames);
@@ -179,14 +180,14 @@ bool EthdevPort::prepare(port::TxPacket& packet) noexcept {
     return true;
 }
 
-// Attaches the payload, or copies it behind the headers.
+// Attaches the payload, or copies it after the headers.
 void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
     if (!attach_tail(packet)) {
         copy_tail(packet);
     }
 }
 
-// The frame becomes: headers | tail, in place | ICRC.
+// Attaches the payload. The frame becomes: headers | tail, in place | ICRC.
 // mutants: pmd-ethdev-port-attach-tail
 bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     std::array<rte_mbuf*, 2> more;
@@ -211,8 +212,9 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     return true;
 }
 
-// A packet that the device refused belongs to its sender again, which may copy the tail or end the packet. A net_memif
-// with zero-copy that has room for some of the segments only leaves references to them (DPDK 22.11).
+// Detaches the tail of a packet that the device refused. The packet is its sender's again, which may copy the tail or
+// end the packet. A net_memif with zero-copy that has room for some of the segments only leaves references to them
+// (DPDK 22.11).
 // mutants: pmd-ethdev-port-detach-tail
 void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
     rte_mbuf* frame = mbuf_of(packet.packet);
@@ -226,7 +228,7 @@ void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
     }
 }
 
-// A device that was waited for in vain gets no further tails while it keeps any.
+// Returns whether the device gives tails back. After a wait in vain it gets no further tails while it keeps any.
 bool EthdevPort::gives_tails_back() noexcept {
     keeps_tails_ = keeps_tails_ && rte_mbuf_ext_refcnt_read(tails_.get()) != 1;
     return !keeps_tails_;
@@ -241,7 +243,7 @@ void EthdevPort::copy_tail(port::TxPacket& packet) noexcept {
     counters_.count(EthdevCounter::TailCopied);
 }
 
-// The room of the ICRC moves from behind the headers to behind the tail.
+// Seals the packet. The room of the ICRC moves from after the headers to after the tail.
 void EthdevPort::seal_with_tail(port::TxPacket& packet) noexcept {
     const port::PacketRef& head = packet.packet;
     const auto whole = static_cast<std::uint16_t>(head.len + packet.tail.size());

@@ -30,7 +30,7 @@ Exchange::Exchange(Exchange&& other) noexcept
       rings_(std::exchange(other.rings_, {})),
       groups_(std::exchange(other.groups_, {})) {}
 
-// All rings lie in one piece: EAL has names for 2,560 pieces of memory, of which 37 workers would need more.
+// Makes the rings in one piece of memory. EAL has names for 2,560 pieces, and 37 workers would need more.
 Result<Exchange> Exchange::make(std::uint16_t workers) {
     const auto ring_bytes = static_cast<std::size_t>(rte_ring_get_memsize(kLaneFrames));
     const std::size_t rings = std::size_t{2} * workers * (workers - 1U);

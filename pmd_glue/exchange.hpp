@@ -16,12 +16,13 @@ struct rte_ring;
 
 namespace cairn::pmd {
 
-// Made on the main thread. Afterwards each (from, to) ring has one producer thread and one consumer thread.
+// The rings between workers. Made on the main thread. Afterwards each (from, to) ring has one producer thread and one
+// consumer thread.
 class Exchange {
 public:
     enum class Lane : std::uint8_t { Received, ToSend };  // frames that the target judges, and frames that it sends
 
-    // Between two workers or more.
+    // Makes the rings between two workers or more.
     static Result<Exchange> make(std::uint16_t workers);
     Exchange(Exchange&& other) noexcept;
     Exchange& operator=(Exchange&&) = delete;
@@ -36,8 +37,8 @@ public:
     [[nodiscard]] std::size_t collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept;
 
     [[nodiscard]] const port::QpnOwners& owners() const noexcept { return owners_; }
-    // To which multicast addresses a worker's frames come: a bit for each, which some share. Said by the worker, read
-    // by all.
+    // Returns the bit of a multicast address; some addresses share one. A worker sets the bits of the groups whose
+    // frames it gets; all workers read them.
     [[nodiscard]] static constexpr std::uint64_t bit_of(const net::MacAddress& group) noexcept {
         return std::uint64_t{1} << ((group.octets[5] ^ group.octets[4] * 5U ^ group.octets[3] * 11U) & 63U);
     }
@@ -47,7 +48,7 @@ public:
     [[nodiscard]] bool has_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
         return (groups_[worker].load(std::memory_order_relaxed) & bit_of(group)) != 0;
     }
-    // True if another worker has the group.
+    // Returns whether another worker has the group.
     [[nodiscard]] bool others_have_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
         for (std::uint16_t other = 0; other < workers_; ++other) {
             if (other != worker && has_group(other, group)) {

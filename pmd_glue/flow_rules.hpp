@@ -1,4 +1,4 @@
-// The rte_flow rules that bring RoCEv2 to our queues, and the packets by which neighbours find us. Building a rule is
+// The rte_flow rules that bring to our queues RoCEv2, and the packets by which neighbours find us. Building a rule is
 // pure; Device offers it to the driver.
 #pragma once
 
@@ -22,7 +22,7 @@ enum class Traffic : std::uint8_t { RoceV4, RoceV6, Arp, IcmpV4, IcmpV6 };
 // One rule, with the memory that its pattern and actions point to.
 class FlowRule {
 public:
-    // RoCE goes to the queues 0 ... queues - 1, spread by RSS. All else goes to queue 0.
+    // Makes the rule. RoCE goes to the queues 0 ... queues - 1, spread by RSS. All else goes to queue 0.
     FlowRule(Traffic traffic, std::uint16_t queues);
     FlowRule(const FlowRule&) = delete;
     FlowRule& operator=(const FlowRule&) = delete;

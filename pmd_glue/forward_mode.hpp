@@ -1,4 +1,4 @@
-// What the workers of cairn-testpmd have in common: the modes and the counters.
+// The modes and counters of the workers of cairn-testpmd.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class ForwardMode : std::uint8_t {
 
 [[nodiscard]] std::optional<ForwardMode> forward_mode_named(std::string_view name) noexcept;
 [[nodiscard]] std::string_view name_of(ForwardMode mode) noexcept;
-// True if the mode works on a Port and not on a device's bare frames.
+// Returns whether the mode works on a Port and not on a device's bare frames.
 [[nodiscard]] constexpr bool is_echo(ForwardMode mode) noexcept {
     return mode == ForwardMode::RoceEcho || mode == ForwardMode::IcmpEcho;
 }
@@ -44,12 +44,12 @@ enum class ForwardMode : std::uint8_t {
 
 CAIRN_DECLARE_COUNTERS(ForwardCounter, CAIRN_FORWARD_COUNTERS);
 
-// One worker in any mode. It ends when the program is told to stop.
+// One worker in any mode. It ends when the program is asked to stop.
 class ForwardTask : public worker::Task {
 public:
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }
     [[nodiscard]] virtual const telemetry::CounterSet<ForwardCounter>& counters(std::size_t port) const noexcept = 0;
-    // What was dropped at this port, a line for each reason. Called after the task has stopped.
+    // Returns the drops at this port, one line for each reason. Called after the task has stopped.
     [[nodiscard]] virtual std::string reasons_text(std::size_t port) const;
 };
 

@@ -24,8 +24,8 @@ struct ForwardConfig {
     net::MacAddress peer_mac = net::kBroadcastMac;
 };
 
-// Ports are paired 0-1, 2-3 ...; a last port without a partner is its own partner. One worker drives the forwarder and
-// owns queue `worker` of each device.
+// Forwards frames. Ports are paired 0-1, 2-3 ...; a last port without a partner is its own partner. One worker drives
+// the forwarder and owns queue `worker` of each device.
 class Forwarder final : public ForwardTask {
 public:
     Forwarder(const ForwardConfig& config, std::span<const std::unique_ptr<Device>> devices, std::uint16_t worker);

@@ -10,7 +10,7 @@ namespace cairn::pmd {
 
 namespace {
 
-// A sound RoCEv2 UD SEND to queue pair 1.
+// Makes a sound RoCEv2 UD SEND to queue pair 1.
 std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& device) {
     port::Path path({config.local, config.peer, port::kFirstUdpSourcePort, 0});
     path.resolve(device.mac(), config.peer_mac);

@@ -67,7 +67,7 @@ bool Forwarder::transmit_only(Lane& lane) noexcept {
     return true;
 }
 
-// Drops and counts what the device does not take at once, as testers expect of a forwarder.
+// Sends the frames. Drops and counts those that the device does not take at once, as testers expect of a forwarder.
 void Forwarder::send(Lane& lane, rte_mbuf** frames, std::uint16_t count) const noexcept {
     std::array<std::uint64_t, kMaxBurst + 1> bytes_before{};
     for (std::uint16_t i = 0; i < count; ++i) {

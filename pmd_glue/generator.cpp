@@ -28,7 +28,7 @@ bool Generator::run_turn(Instant now) noexcept {
     return (path_ != nullptr && path_->resolved() && send_due(now)) || received;
 }
 
-// A machine that stood still did so for those who answer, too: that is no time in which they did not.
+// Waits for late answers. If the machine stood still, so did the peers that answer: that time does not count.
 // mutants: pmd-generator-linger
 void Generator::linger(Instant now, bool received) noexcept {
     lingered_ = received || !all_sent() ? Duration{} : lingered_ + std::min(now - last_turn_, kLongestWait);

@@ -1,5 +1,5 @@
-// Generator: lets an emitter send packets through a port at a given rate, and counts what comes back. One worker drives
-// it.
+// Generator: lets an emitter send packets through a port at a given rate, and counts the packets that come back. One
+// worker drives it.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct GeneratorConfig {
 
 class Generator final : public worker::Task {
 public:
-    // The port outlives the generator.
+    // Keeps the port, which outlives the generator.
     Generator(const GeneratorConfig& config, port::Port& port, Emitter& emitter);
     Generator(const Generator&) = delete;
     Generator& operator=(const Generator&) = delete;
@@ -54,7 +54,7 @@ public:
     void wait(Instant now) noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<GeneratorCounter>& counters() const noexcept { return counters_; }
-    // The time from the first to the last packet.
+    // Returns the time from the first to the last packet.
     [[nodiscard]] double seconds_sending() const noexcept;
     [[nodiscard]] bool neighbour_answered() const noexcept { return path_ != nullptr && path_->resolved(); }
 

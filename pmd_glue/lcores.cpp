@@ -20,10 +20,11 @@ namespace {
 
 std::atomic<bool> stop_flag{false};
 
-// When the operator asked to stop first, in ns; 0: not yet.
+// The time of the first request to stop, in ns; 0: there is none yet.
 std::atomic<std::int64_t> asked_at{0};
 
-// A second request ends the process at once. timeout(1) and shells may deliver one request twice, in quick succession.
+// Handles a request to stop. A second one ends the process at once. timeout(1) and shells may deliver one request
+// twice, in quick succession.
 extern "C" void on_stop_signal(int signal) {
     constexpr std::int64_t kOneRequestNs = 100'000'000;
     timespec now{};
@@ -39,7 +40,7 @@ extern "C" void on_stop_signal(int signal) {
     }
 }
 
-// The lcore of a loop: EAL's clock, and the fence that unmapping drivers wait for.
+// The lcore of a loop: its EAL clock, and the fence that unmapping drivers wait for.
 class Lcore {
 public:
     Lcore(const Clock& clock, unsigned worker) noexcept : clock_(clock), fence_(worker) {}

@@ -1,4 +1,4 @@
-// The workers of a program on EAL's lcores: one polling loop each, until told to stop.
+// Runs the workers of a program on EAL's lcores: one polling loop each, until it is asked to stop.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace cairn::pmd {
 
-// SIGINT and SIGTERM end every worker's loop within a turn. A second signal, 100 ms later or more, ends the process at
-// once.
+// Makes SIGINT and SIGTERM end every worker's loop within a turn. A second signal, 100 ms later or more, ends the
+// process at once.
 void stop_on_signals() noexcept;
 // Stops the loops from within the program. Any thread may call it.
 void request_stop() noexcept;
-// For a loop that does not belong to an lcore.
+// Returns whether a loop that does not belong to an lcore is to stop.
 [[nodiscard]] bool stop_requested() noexcept;
 
-// The number of EAL's lcores, which is the number of workers of an application.
+// Returns the number of EAL's lcores, which is the number of workers of an application.
 [[nodiscard]] std::uint16_t worker_count() noexcept;
 
-// Returns the CPUs for a program's other threads, which would share their creator's lcore: those that the process might
-// use before EAL started, without the lcores'. All of them, if none is left.
+// Returns the CPUs for a program's other threads, which would otherwise share their creator's lcore. They are the CPUs
+// that the process might use before EAL started, without those of the lcores; or all of them, if none is left.
 [[nodiscard]] std::vector<std::uint32_t> cpus_beside_lcores();
 
 // X(enumerator, counter name, what non-zero means)

@@ -23,7 +23,7 @@ struct Request {
     int code = 0;
 };
 
-// Runs on the control thread, which also carries out what the peer says: the two have an order there.
+// Runs on the control thread, which also handles the peer's messages: the two are ordered there.
 void ask_again(void* argument) {
     Request& request = *static_cast<Request*>(argument);
     if (request.code != 0 || !is_up(request.port_id)) {

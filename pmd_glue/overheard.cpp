@@ -13,7 +13,7 @@ namespace cairn::pmd {
 namespace {
 
 // State that a signal handler needs.
-int file = -1;  // file of the caught output; -1: nothing is caught
+int file = -1;  // file of the captured output; -1: no output is captured
 int out = -1;   // the true stdout and stderr
 int err = -1;
 
@@ -31,7 +31,7 @@ void each_piece(Take take) {
     }
 }
 
-// Async-signal-safe.
+// Passes the output on. Async-signal-safe.
 void pass_on(int to) noexcept {
     if (file >= 0) {
         restore();

@@ -1,12 +1,12 @@
-// Catches what is written to stdout and stderr while EAL starts, so that a failure can be told in one line.
+// Captures stdout and stderr while EAL starts, so that a failure can be reported in one line.
 #pragma once
 
 #include <string>
 
 namespace cairn::pmd {
 
-// Catches all output during its lifetime. There is one at a time. If the process ends meanwhile, by exit() (EAL's -h)
-// or by abort() (rte_panic), the output is passed on first.
+// Captures all output during its lifetime. There is one object at a time. If the process ends meanwhile, by exit()
+// (EAL's -h) or by abort() (rte_panic), the output is passed on first.
 class Overheard {
 public:
     Overheard();
@@ -14,7 +14,7 @@ public:
     Overheard& operator=(const Overheard&) = delete;
     ~Overheard() { (void)finish(); }
 
-    // Stops catching and returns the text.
+    // Stops capturing and returns the text.
     std::string finish();
 };
 

@@ -16,7 +16,7 @@ constexpr std::uint16_t with_headroom(std::uint16_t room_bytes) noexcept {
     return static_cast<std::uint16_t>(room_bytes + RTE_PKTMBUF_HEADROOM);
 }
 
-// A pool of packet buffers that has no memory yet; nullptr: EAL has none for its bookkeeping.
+// Makes a pool of packet buffers that has no memory yet. Returns nullptr if EAL has none for its bookkeeping.
 // mutants: pmd-packet-pool-make-empty
 rte_mempool* make_empty(const PacketPool::Shape& shape) {
     rte_pktmbuf_pool_private layout{};
@@ -43,7 +43,7 @@ Result<mem::Region> map_for(const rte_mempool& pool) {
     return mem::Region::map(bytes > 0 ? static_cast<std::size_t>(bytes) : 0, mem::PageWish::NoHuge);
 }
 
-// False: not all buffers are there.
+// Places the buffers in the memory. Returns false if not all of them fit.
 bool populate(rte_mempool& pool, std::span<std::uint8_t> memory) {
     auto* const start = reinterpret_cast<char*>(memory.data());
     const auto iova = rte_eal_iova_mode() == RTE_IOVA_VA ? reinterpret_cast<rte_iova_t>(start) : RTE_BAD_IOVA;

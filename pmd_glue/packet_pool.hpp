@@ -1,4 +1,4 @@
-// PacketPool: the buffers of a device: an rte_mempool and the memory it lies in.
+// PacketPool: the buffers of a device, which are an rte_mempool and its memory.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct rte_mempool;
 
 namespace cairn::pmd {
 
-// Without reserved huge pages (--no-huge) EAL's memory is a file in memory, which the kernel backs with small pages.
-// The buffers then lie in anonymous memory, which asks for transparent huge pages. EAL does not know that memory: it is
-// for drivers whose CPU alone reads and writes buffers, neither for devices with DMA nor for peers that map EAL's
-// memory.
+// The buffers of a device. Without reserved huge pages (--no-huge) EAL's memory is a file in memory, which the kernel
+// backs with small pages. The buffers then lie in anonymous memory, which asks for transparent huge pages. EAL does not
+// know that memory. It is for drivers whose CPU alone reads and writes buffers, neither for devices with DMA nor for
+// peers that map EAL's memory.
 class PacketPool {
 public:
     struct Shape {
@@ -28,7 +28,7 @@ public:
         int numa_node = 0;
         bool cpu_alone = false;  // see above
     };
-    // Errors: no memory.
+    // Makes the pool. Errors: no memory.
     static Result<PacketPool> make(const Shape& shape);
     PacketPool(PacketPool&& other) noexcept
         : pages_(std::move(other.pages_)), pool_(std::exchange(other.pool_, nullptr)) {}
@@ -36,11 +36,11 @@ public:
     ~PacketPool();
 
     [[nodiscard]] rte_mempool* get() const noexcept { return pool_; }
-    // What the operator may want to know of the memory, to stand behind a number of buffers; mostly nothing.
+    // Returns a remark on the memory for the operator, to be printed after a number of buffers; mostly empty.
     [[nodiscard]] std::string remark() const { return pages_ ? remark_on(pages_->kind(), pages_->bytes().size()) : ""; }
     [[nodiscard]] static std::string remark_on(mem::PageKind kind, std::size_t bytes);
     [[nodiscard]] mem::PageKind page_kind() const noexcept { return pages_ ? pages_->kind() : eal_pages(); }
-    // The pages of the buffers; nullptr: EAL's.
+    // Returns the pages of the buffers; nullptr if they are EAL's.
     [[nodiscard]] const mem::Region* pages() const noexcept { return pages_ ? &*pages_ : nullptr; }
 
 private:

@@ -79,7 +79,7 @@ bool PollFence::fences_munmap() noexcept {
 }  // namespace cairn::pmd
 
 #if CAIRN_FENCES_MUNMAP
-// Comes before libc's munmap() in the search order of the drivers' libraries.
+// Replaces libc's munmap(), since it comes first in the search order of the drivers' libraries.
 extern "C" __attribute__((visibility("default"))) int munmap(void* address, std::size_t bytes) noexcept {
     cairn::pmd::wait_for_workers();
     return static_cast<int>(syscall(SYS_munmap, address, bytes));

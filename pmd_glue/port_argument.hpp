@@ -23,10 +23,10 @@ using PortChoice = std::variant<EthdevChoice, SocketChoice>;
 // text names EAL's first ethernet port, or "uring" if there is none; a line on stderr says which. Errors: no such form,
 // port or address.
 Result<PortChoice> choose_port(std::string_view text);
-// The same where only an ethernet port will do, as for raw frames.
+// As choose_port(), if only an ethernet port will do, as for raw frames.
 Result<std::uint16_t> choose_ethdev(std::string_view text);
 
-// All of EAL's ethernet ports.
+// Returns all of EAL's ethernet ports.
 [[nodiscard]] std::vector<std::uint16_t> all_ports();
 
 }  // namespace cairn::pmd
