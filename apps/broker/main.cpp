@@ -1,5 +1,5 @@
 // cairn-broker: lends the sockets of one UDP address to the programs of one user. The drop-in libraries start it, and
-// it ends when nobody needs it any more.
+// it ends when no program needs it any more.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -77,7 +77,7 @@ Result<Arguments> read_arguments(int argc, char** argv) {
     return named ? Result<Arguments>(read) : Error{"no address is given", "cairn-broker --help lists the arguments"};
 }
 
-// Two descriptors for each program, and one for each socket.
+// Raises the limit of descriptors. Each program takes two, and each socket one.
 void raise_limits() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -109,7 +109,7 @@ Status run(const Arguments& given) {
     OwnedFd listener(given.listener);
     if (listener.is_open()) {
         fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
-        listen(listener.get(), SOMAXCONN);  // from now on the kernel names this process as the one who listens
+        listen(listener.get(), SOMAXCONN);  // from now on the kernel names this process as the listener
     } else {
         listener = broker::listen_at(given.place);
     }

@@ -21,8 +21,8 @@ bool asks_for_text(std::span<char* const> own) {
     });
 }
 
-// Without "--" there are no arguments for EAL. Then there is no device either, unless the program's own arguments ask
-// for one.
+// Runs the program in EAL. Without "--" there are no arguments for EAL. Then there is no device either, unless the
+// program's own arguments ask for one.
 Result<int> run_in_eal(int argc, char** argv, const Program& program, unsigned lcores) {
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     const auto dashes = std::find_if(arguments.begin() + 1, arguments.end(),

@@ -9,12 +9,13 @@
 
 namespace cairn::app {
 
-// A program behind its EAL arguments. argv[first] is its own first argument. Returns the exit status.
+// A program that is called after EAL took its arguments. argv[first] is its own first argument. Returns the exit
+// status.
 using Program = std::function<Result<int>(int argc, char** argv, int first)>;
 
-// Starts EAL with the arguments up to "--", except if -h, --help or --version stand behind it. Turns SIGINT and SIGTERM
-// into a clean stop, runs the program, and prints its error as "name: cause; remedy". Without a device there are so
-// many lcores, unless the arguments name them.
+// Starts EAL with the arguments up to "--", except if -h, --help or --version come after it. Turns SIGINT and SIGTERM
+// into a clean stop, runs the program, and prints its error as "name: cause; remedy". Without a device there are
+// `lcores` lcores, unless the arguments name them.
 int run(std::string_view name, int argc, char** argv, const Program& program, unsigned lcores = 1) noexcept;
 
 }  // namespace cairn::app

@@ -28,7 +28,7 @@ T choice_named(const Choices<T>& choices, const std::string& word) {
         ->second;
 }
 
-// `names WORD` sets `value` to the meaning of the word. Help and error texts list the words.
+// Adds the argument `names WORD`, which sets `value` to the meaning of the word. Help and error texts list the words.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& names, T& value, const Choices<T>& choices,
                         const std::string& what) {

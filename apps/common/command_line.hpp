@@ -1,4 +1,4 @@
-// What the programs' own arguments have in common.
+// Arguments that several programs have.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ namespace cairn::app {
 // names the argument.
 Status parse_arguments(CLI::App& app, int argc, char** argv, int first);
 
-// --path-mtu, -m: one of RoCE's sizes, or 0 if that is the default.
+// Adds --path-mtu, -m: one of RoCE's sizes, or 0 if that is the default.
 CLI::Option* add_path_mtu(CLI::App& app, std::uint16_t& path_mtu_bytes, const std::string& what);
-// --service: the number by which clients find a server.
+// Adds --service: the number by which clients find a server.
 void add_service(CLI::App& app, std::uint16_t& service);
-// --uring defer | sqpoll | plain.
+// Adds --uring defer | sqpoll | plain.
 void add_socket_mode(CLI::App& app, port::SocketMode& mode);
-// --poll adaptive | spin.
+// Adds --poll adaptive | spin.
 void add_polling(CLI::App& app, bool& spin);
-// --pcap FILE.
+// Adds --pcap FILE.
 void add_pcap(CLI::App& app, std::string& pcap);
-// The same and --json. Without --json the result is a table.
+// Adds --pcap and --json. Without --json the result is a table.
 void add_output(CLI::App& app, std::string& pcap, bool& json);
 
 }  // namespace cairn::app

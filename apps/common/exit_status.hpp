@@ -1,4 +1,4 @@
-// The end of a program that cannot do what it was asked: one line, and this exit status.
+// The end of a program that cannot do its work: one line, and this exit status.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace cairn::app {
 
-// The exit status of a program that cannot do what it was asked.
+// The exit status of a program that cannot do its work.
 constexpr int kBadUsage = 2;
 
 // Prints "name: text" on stderr. Returns kBadUsage.

@@ -8,8 +8,8 @@
 
 namespace cairn::app {
 
-// A word of message `seed`, the same at every place that computes it. The low 32 bits of the seed count, as immediate
-// data can carry them.
+// Returns a word of message `seed`, which is the same wherever it is computed. The low 32 bits of the seed count, as
+// immediate data can carry them.
 inline std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) noexcept {
     const std::uint64_t mixed =
         (std::uint64_t{static_cast<std::uint32_t>(seed)} + 1) * 0x9e3779b97f4a7c15U + index * 0xbf58476d1ce4e5b9U;
@@ -32,7 +32,7 @@ inline void fill_pattern(std::span<std::uint8_t> message, std::uint64_t seed) no
     return same;
 }
 
-// A sum that changes with each byte of the message and with its length.
+// Returns a sum that changes with each byte of the message and with its length.
 // mutants: apps-digest
 [[nodiscard]] inline std::uint32_t digest(std::span<const std::uint8_t> message) noexcept {
     std::uint64_t sum = message.size();

@@ -37,8 +37,8 @@ Result<net::IpAddress> own_address(const PortOptions& options, std::uint16_t por
     return net::IpAddress::parse(options.private_ip);
 }
 
-// Returns the router of an ethernet port, if there is one. The link's prefix tells the peers beyond it, so that neither
-// argument means anything without the other.
+// Returns the router of an ethernet port, if there is one. Peers outside the link's prefix are reached through the
+// gateway, so neither argument makes sense without the other.
 // mutants: apps-ports-router
 Result<std::optional<net::IpAddress>> router_of(const PortOptions& options, const net::IpAddress& local) {
     if (options.gateway.empty() && options.prefix_bits == 0) {

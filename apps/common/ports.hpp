@@ -1,5 +1,4 @@
-// The ports of a program's workers, by its --port argument: queues of one DPDK device, or UDP
-// sockets of one address.
+// The ports of a program's workers, by its --port argument: queues of one DPDK device, or UDP sockets of one address.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +24,16 @@ namespace cairn::app {
 
 class Ports {
 public:
-    // Opens the device, or the sockets of all workers. Errors name the argument and the remedy; arguments that the port
-    // would ignore are among them.
+    // Opens the device, or the sockets of all workers. Errors name the argument and the remedy. An argument that the
+    // port would ignore is an error, too.
     static Result<Ports> open(const PortOptions& options);
 
     // Makes the port of one worker. The object outlives it.
     Result<std::unique_ptr<port::Port>> make_port(std::uint16_t worker);
-    // The same where its kind matters: whichever is_socket() says.
+    // As make_port(), with the type of a socket's port. Called if is_socket().
     Result<std::unique_ptr<port::UringPort>> make_socket_port(std::uint16_t worker);
     Result<std::unique_ptr<pmd::EthdevPort>> make_ethdev_port(std::uint16_t worker);
-    // Called when all ports exist. The capture ends with the object or by stop_capture().
+    // Starts the capture. Called when all ports exist. The capture ends with the object or by stop_capture().
     Status start_capture();
     void stop_capture() noexcept { capture_.reset(); }
 

@@ -1,11 +1,11 @@
-// What users read of the end of an eRPC session.
+// The texts for users about the end of an eRPC session.
 #pragma once
 
 #include "rpc/erpc/call.hpp"
 
 namespace cairn::app {
 
-// Says why a session ended early, and what to do.
+// Returns why a session ended early, and the remedy.
 [[nodiscard]] inline const char* why(erpc::RefuseReason reason) noexcept {
     switch (reason) {
         case erpc::RefuseReason::NoSessionLeft:

@@ -8,7 +8,8 @@
 
 namespace cairn::app {
 
-// A derived class opens the worker, adds what it uses, and then joins, so that its on_turn() comes after theirs.
+// Runs a program on one worker. A derived class opens the worker, adds its parts, and then joins, so that its on_turn()
+// comes after theirs.
 class WorkerProgram : public worker::Task, protected worker::Tenant {
 public:
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
@@ -22,7 +23,7 @@ protected:
     explicit WorkerProgram(std::unique_ptr<port::Port> port) noexcept : port_(std::move(port)) {}
     ~WorkerProgram() override = default;
 
-    // Errors: those of Worker::create().
+    // Makes the worker. Errors: those of Worker::create().
     Status open_worker(const roce::EngineConfig& config, Instant now) {
         auto made = worker::Worker::create(*port_, config, now);
         if (!made.ok()) {

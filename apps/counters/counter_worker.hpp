@@ -17,10 +17,10 @@ struct Plan {
     std::uint16_t service = 7;
     std::uint32_t rounds = 4;
     std::uint16_t path_mtu_bytes = 1024;
-    std::optional<net::IpAddress> server{};  // nothing: this end is it
+    std::optional<net::IpAddress> server{};  // nullopt: this end is the server
 };
 
-// One that has ended, and how.
+// A program that has an end, and its result.
 class Ending : public app::WorkerProgram {
 public:
     [[nodiscard]] int exit_status() const noexcept { return exit_status_; }

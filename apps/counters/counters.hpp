@@ -1,4 +1,4 @@
-// Counters that clients add to: a service and its client, whose source is the same on every RPC system of Cairn.
+// Counters that clients add to: a service and its client. The source is the same on every RPC system of Cairn.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,20 +18,20 @@ struct Addition {
     std::uint32_t amount;
 };
 
-// kAdd answers the counter's total. kTotals answers the totals of all counters from a number on.
+// kAdd answers with the counter's total. kTotals answers with the totals of all counters from a number on.
 constexpr rpc::Method<Addition, std::uint64_t> kAdd{1};
 constexpr rpc::Method<std::uint32_t, std::vector<std::uint64_t>> kTotals{2, kCounters * sizeof(std::uint64_t)};
 
 class Counters {
 public:
-    // The counters outlive the endpoint. Errors: those of rpc::serve().
+    // Serves the counters, which outlive the endpoint. Errors: those of rpc::serve().
     template <class Endpoint>
     Status serve(Endpoint& endpoint) {
         const Status served = rpc::serve<kAdd, &Counters::add>(endpoint, *this);
         return served.ok() ? rpc::serve<kTotals, &Counters::totals>(endpoint, *this) : served;
     }
 
-    // Numbers of peers are taken modulo kCounters.
+    // Adds to a counter. Numbers of peers are taken modulo kCounters.
     std::uint64_t add(const Addition& addition) { return totals_[addition.counter % kCounters] += addition.amount; }
     std::vector<std::uint64_t> totals(const std::uint32_t& first) {
         return {totals_.begin() + first % kCounters, totals_.end()};
@@ -41,7 +41,7 @@ private:
     std::array<std::uint64_t, kCounters> totals_{};
 };
 
-// Adds 1, 2, ... `rounds` to the last two counters in turn, and prints each answer, and all totals of these two. Yields
+// Adds 1, 2, ... `rounds` to the last two counters in turn. Prints each answer, and all totals of these two. Yields
 // false if a call ended without an answer.
 template <class Endpoint>
 rpc::Task<bool> count(Endpoint& endpoint, SessionId server, const Instant& now, std::uint32_t rounds) {

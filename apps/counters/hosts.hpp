@@ -1,4 +1,4 @@
-// All in which RPC systems differ for a program: how an endpoint is made, announced, and found.
+// The differences between RPC systems for a program: how it makes, announces and finds an endpoint.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace cairn::counters {
 
-// What stands below an endpoint, and outlives it.
+// The objects that an endpoint uses. They outlive it.
 struct Ground {
     worker::Worker& worker;
     connections::Home& home;
@@ -26,7 +26,7 @@ struct Ground {
     std::uint16_t path_mtu_bytes;
 };
 
-// Datagrams. A directory names the queue pair that serves.
+// Makes endpoints over datagrams. A directory names the queue pair of the service.
 class ErpcHost {
 public:
     using Endpoint = erpc::Endpoint;
@@ -73,7 +73,7 @@ private:
     std::unique_ptr<Endpoint> endpoint_;
 };
 
-// Reliable connections to a port.
+// Makes endpoints over reliable connections to a port.
 template <class System, class Config>
 class LinkedHost {
 public:
@@ -100,7 +100,7 @@ public:
         session_ = session.value();
         return Nothing{};
     }
-    // The session may still be opening. Calls wait for it.
+    // Returns the session, which may still be opening. Calls wait for it.
     [[nodiscard]] std::optional<Result<SessionId>> poll_session(Instant /*now*/) { return session_; }
 
 private:

@@ -59,7 +59,7 @@ private:
     void add(const std::string& name, double value) {
         results_ += fmt::format("{}\"{}\": {:.2f}", results_.empty() ? "" : ", ", name, value);
     }
-    // A new file, from its beginning to its end; then the same read.
+    // Writes a new file from its beginning to its end, then reads it the same way.
     void data(const std::string& name, std::uint32_t piece) {
         const std::uint64_t pieces = options_.size / piece;
         const std::span<std::uint8_t> bytes = files_.buffer(piece);

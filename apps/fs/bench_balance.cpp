@@ -1,4 +1,4 @@
-// How evenly names are spread over shards, under a key that is drawn anew.
+// Measures how evenly names are spread over shards, under a key that is drawn anew.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::uint32_t kShards = 100;
 constexpr std::uint32_t kNames = 10'000;
 constexpr std::uint32_t kRanks = 64;
 
-// Names of a directory at their shards.
+// The names of a directory, at their shards.
 class Crowd {
 public:
     explicit Crowd(const SipKey& key) : placement_(fs::Spread::Even, kShards, key) {}
@@ -25,7 +25,7 @@ public:
         ++counts_[table_.owner(placement_.slot_of(0, 0, name))];
         ++all_;
     }
-    // The most that a shard has, over the mean.
+    // Returns the most names that a shard has, over the mean.
     [[nodiscard]] double most() const {
         return static_cast<double>(*std::ranges::max_element(counts_)) * kShards / all_;
     }

@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    // Which of the numbered names, and which name of the data, are elsewhere.
+    // Chooses the numbered names, and the name of the data, that other daemons have.
     int choose_names() {
         if (!options_.elsewhere) {
             return 0;

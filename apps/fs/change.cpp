@@ -12,7 +12,7 @@ namespace cairn::fstool {
 
 namespace {
 
-// Returns an errno. What is there already is no error if it is a directory.
+// Makes the directory and its parents. Returns an errno. An existing directory is no error.
 int make_with_parents(Session& session, const std::string& path) {
     for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
         const std::string parent = path.substr(0, at);
@@ -43,7 +43,7 @@ void remove_tree(Session& session, const std::string& path) {
     (void)session.check("remove", path, session.fs.rmdir(path).wait().error);
 }
 
-// The last path of the command is where the others go. Calls `each` with each source and its target.
+// Calls `each` with each source and its target. The last path of the command is the target of all.
 template <class Each>
 void for_each_source(Session& session, const Each& each) {
     std::vector<std::string> sources = session.options.paths;

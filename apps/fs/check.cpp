@@ -1,4 +1,4 @@
-// Commands that look at all that the shards have: fsck, scrub.
+// Commands that look at all entries of the shards: fsck, scrub.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -18,11 +18,11 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::uint32_t kLooks = 3;       // what is found in all of them is wrong
+constexpr std::uint32_t kLooks = 3;       // looks that must agree on a fault
 constexpr std::uint32_t kMostLooks = 30;  // while changes are under way
 constexpr std::uint32_t kBlocksAtOnce = 256;
 
-// Asks a shard again and again until it has told all. Returns an errno.
+// Asks a shard for its entries until it has sent all. Returns an errno.
 template <class Thing, class MakeRequest, class Take>
 int for_each_thing(fs::Client& client, fs::ShardNumber shard, const MakeRequest& make_request, const Take& take,
                    Counted& counted) {
@@ -88,7 +88,7 @@ int count_shard(fs::Client& client, fs::ShardNumber shard, Counted& counted) {
     return error;
 }
 
-// Calls count(shard) for all shards; says what went wrong, and returns false.
+// Calls count(shard) for all shards. Prints an error, and returns false.
 template <class Count>
 bool at_all_shards(Session& session, const Count& count) {
     const std::uint32_t shards = session.fs.view()->table().shards();

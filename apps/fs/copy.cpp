@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 4U << 20U;
 
-// Something to read or to write, here or in the file system. Functions return an errno.
+// A file to read or to write, here or in the file system. Functions return an errno.
 class End {
 public:
     explicit End(Session& session) noexcept : session_(session) {}
@@ -39,7 +39,7 @@ public:
         file_ = opened.value;
         return opened.error;
     }
-    // Returns how many bytes came; 0 at the end.
+    // Returns how many bytes it read; 0 at the end.
     fs::Outcome<std::uint64_t> read(std::span<std::uint8_t> to) {
         fs::Outcome<std::uint64_t> got;
         if (file_ != nullptr) {
@@ -68,7 +68,7 @@ public:
         }
         return 0;
     }
-    // The permissions of what is read; nothing: it has none.
+    // Returns the permissions of the file.
     fs::Outcome<std::uint32_t> mode() {
         if (file_ != nullptr) {
             const fs::Outcome<fs::Attributes> found = session_.fs.stat(*file_).wait();
@@ -95,7 +95,7 @@ private:
     std::int64_t at_ = 0;
 };
 
-// Both are open. Says what goes wrong.
+// Copies the bytes. Both files are open. Prints an error, and returns false.
 bool pump(Session& session, End& from, const std::string& source, End& to, const std::string& target) {
     const auto room = std::make_unique<std::uint8_t[]>(kBlockBytes);
     for (;;) {
@@ -142,7 +142,7 @@ int make_directory(Session& session, const std::string& path) {
     return error.value();
 }
 
-// Names of a directory, here or there.
+// Writes the names of a directory, here or in the file system, to `names`. Returns an errno.
 int names_of(Session& session, const std::string& path, std::vector<std::string>& names) {
     if (path.starts_with(kPrefix)) {
         return for_each_name(session.fs, inner_path(path),

@@ -1,4 +1,4 @@
-// Names and chunks of shards that are not this daemon's: what is done to them crosses the network.
+// Names and chunks of shards that are not this daemon's: operations on them cross the network.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ class Elsewhere {
 public:
     explicit Elsewhere(std::shared_ptr<const fs::View> view) : view_(std::move(view)) {}
 
-    // False: all shards are this daemon's.
+    // Returns false if all shards are this daemon's.
     [[nodiscard]] bool is_anywhere() const noexcept { return view_->table().shards() != view_->welcome().local.size(); }
     [[nodiscard]] bool has_name(const fs::FileId& directory, std::string_view name) const noexcept {
         return has_slot(view_->slot_of(directory, name));
     }
-    // The offset in a file's chunks that are elsewhere, counted as if there were no others, as one in the file.
+    // Returns the offset in the file of an offset that counts only the chunks of other daemons.
     [[nodiscard]] std::uint64_t offset_of(const fs::FileId& file, std::uint64_t offset) {
         const std::uint32_t nth = view_->chunk_of(offset);
         for (std::uint32_t chunk = chunks_.empty() ? 0 : chunks_.back() + 1; chunks_.size() <= nth; ++chunk) {
@@ -36,7 +36,7 @@ private:
     }
 
     const std::shared_ptr<const fs::View> view_;
-    std::vector<std::uint32_t> chunks_;  // of the one file, that are elsewhere
+    std::vector<std::uint32_t> chunks_;  // chunks of the one file that other daemons have
 };
 
 }  // namespace cairn::fstool

@@ -13,7 +13,7 @@ namespace {
 using fs::CountedFile;
 using fs::FileId;
 
-constexpr std::size_t kDeepest = 100'000;  // of directories in each other
+constexpr std::size_t kDeepest = 100'000;  // limit of directories inside each other
 
 [[nodiscard]] const char* kind_of(std::uint32_t mode) noexcept {
     return S_ISDIR(mode) ? "directory" : S_ISLNK(mode) ? "symbolic link" : S_ISREG(mode) ? "file" : "thing";
@@ -107,7 +107,7 @@ private:
             }
         }
     }
-    // Directories whose parents do not lead to the root.
+    // Finds directories whose parents do not lead to the root.
     void judge_loops() {
         std::unordered_set<FileId, fs::IdHash> sound{root_};
         for (const auto& [id, file] : files_) {
@@ -124,7 +124,7 @@ private:
             if (seen.contains(at)) {
                 say("loop" + text_of(id), fmt::format("directory {}: is in itself", text_of(id)));
             }
-            sound.insert(way.begin(), way.end());  // said once
+            sound.insert(way.begin(), way.end());  // reported once
         }
     }
     void judge_chunks() {

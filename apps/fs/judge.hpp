@@ -1,4 +1,4 @@
-// What is wrong with a file system, told from all that its shards have.
+// Finds faults of a file system from all entries of its shards.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cairn::fstool {
 
-// All that the shards have. Things are taken shard by shard.
+// All entries of the shards. They are taken shard by shard.
 struct Counted {
     struct File {
         fs::CountedFile facts{};
@@ -35,21 +35,21 @@ struct Counted {
     std::uint64_t blocks = 0;     // that were compared
 };
 
-// What is wrong, in a line. `key` is the same whenever the same thing is found wrong in the same way.
+// A fault, in one line. `key` is the same whenever the same fault of the same thing is found.
 struct Finding {
     std::string key{};
     std::string text{};
 };
 
-// "0001000000000005-1122334455667788"
+// Returns a text such as "0001000000000005-1122334455667788".
 [[nodiscard]] std::string text_of(const fs::FileId& id);
-// As it is printed: without line ends and other bytes that a terminal obeys.
+// Returns the name as it is printed: without line ends and other bytes that control a terminal.
 [[nodiscard]] std::string shown(std::string_view name);
 
-// Which path a file has. Of several, any.
+// Finds the path of a file, any one of several.
 class Paths {
 public:
-    // Both outlive it.
+    // Keeps both, which outlive it.
     Paths(const std::vector<Counted::Name>& names, const fs::FileId& root);
     // Returns "file ID" for a file without a path from the root.
     [[nodiscard]] std::string of(const fs::FileId& id) const;
@@ -60,7 +60,7 @@ private:
     fs::FileId root_;
 };
 
-// Returns what is wrong, in order. Of a file system that is used meanwhile, some of it is not.
+// Returns the faults, in order. If the file system is in use meanwhile, some of them are none.
 [[nodiscard]] std::vector<Finding> judge(const Counted& counted, const fs::View& view);
 
 }  // namespace cairn::fstool

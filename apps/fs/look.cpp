@@ -70,7 +70,7 @@ void print_long(const Line& line) {
                line.target);
 }
 
-// All attributes are asked for at once.
+// Fills in the lines. It asks for all attributes at once.
 void fill_lines(Session& session, std::vector<Line>& lines) {
     for (Line& line : lines) {
         session.fs.lstat(line.path).start(
@@ -138,7 +138,7 @@ void list(Session& session) {
     for (const std::string& path : paths) {
         const std::string inner = inner_path(path);
         fs::Outcome<fs::Attributes> found = session.fs.stat(inner).wait();
-        found = found.ok() ? found : session.fs.lstat(inner).wait();  // a link to nothing is listed
+        found = found.ok() ? found : session.fs.lstat(inner).wait();  // a link without a target is listed
         if (!session.check("access", path, found.error)) {
             continue;
         }

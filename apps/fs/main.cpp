@@ -1,4 +1,4 @@
-// cairn-fs: a file system's files, from the command line.
+// cairn-fs: reads and changes a file system's files from the command line.
 #include <fmt/format.h>
 #include <unistd.h>
 

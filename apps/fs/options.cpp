@@ -15,7 +15,7 @@ constexpr const char* kAbout =
     "Paths begin at the root of the file system; 'cairn:' may stand before them. cp takes paths without 'cairn:' as\n"
     "local ones, and '-' as standard input or output: cairn-fs cp data.bin cairn:/in/data.bin";
 
-// Gives a command its paths: at least so many, and no more than `most` unless that is 0.
+// Gives a command its paths: at least `least`, and at most `most` unless that is 0.
 void add_paths(CLI::App& command, Options& options, int least, int most, const char* what) {
     CLI::Option* const paths = command.add_option("paths", options.paths, what);
     if (least != 0) {

@@ -1,4 +1,4 @@
-// What the commands of cairn-fs have in common.
+// The common parts of the commands of cairn-fs.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace cairn::fstool {
 
-// A command's client, and whether something has gone wrong.
+// A command's client, and whether an operation has failed.
 class Session {
 public:
     Session(fs::Client& client, const Options& given) noexcept : fs(client), options(given) {}
 
     // Prints "cairn-fs: cannot WHAT 'PATH': ERROR". The exit status is 1 from now on.
     void complain(std::string_view what, std::string_view path, int error);
-    // The same if there is an error. Returns true if there is none.
+    // As complain(), if there is an error. Returns true if there is none.
     bool check(std::string_view what, std::string_view path, int error);
     void fail(const Error& error);
-    // Of a command that has nothing to complain of, but something to tell.
+    // Sets the exit status of a command without errors that has a result of its own.
     void set_status(int status) noexcept { status_ = status; }
     [[nodiscard]] int status() const noexcept { return status_; }
 
     [[nodiscard]] bool is_directory(std::string_view path);
-    // Where a source goes: into the target, if that is a directory.
+    // Returns the path that a source gets: it is in the target, if that is a directory.
     [[nodiscard]] std::string target_of(std::string_view source, std::string_view target, bool is_into);
 
     fs::Client& fs;
@@ -36,16 +36,16 @@ private:
 
 constexpr std::string_view kPrefix = "cairn:";
 
-// Without "cairn:".
+// Returns the path without "cairn:".
 [[nodiscard]] std::string inner_path(std::string_view path);
 [[nodiscard]] std::string joined(std::string_view directory, std::string_view name);
 [[nodiscard]] std::string_view last_name(std::string_view path) noexcept;
-// Calls `each` with every entry of a directory. Returns an errno. The names are those that were there at first: `each`
-// may remove them.
+// Calls `each` with every entry of a directory. Returns an errno. The names are those at the beginning: `each` may
+// remove them.
 template <class Each>
 int for_each_name(fs::Client& client, std::string_view path, const Each& each);
 
-// The commands. Each returns when it is done; what went wrong was said.
+// The commands. Each returns when it is done, and has printed its errors.
 void list(Session& session);
 void show_attributes(Session& session);
 void show_room(Session& session);

@@ -15,7 +15,7 @@ namespace cairn::fsd {
 
 namespace {
 
-// What is said to one start of the program, and not to all.
+// Arguments that are for one start of the program, and not for all.
 constexpr std::array<std::string_view, 4> kNotInFiles{"config", "format", "help", "version"};
 
 std::optional<std::string> text_of(const toml::node& value) {
@@ -31,7 +31,7 @@ std::optional<std::string> text_of(const toml::node& value) {
     return std::nullopt;
 }
 
-// A list is several values of one argument.
+// Returns the texts of a value. A list is several values of one argument.
 std::optional<std::vector<std::string>> texts_of(const toml::node& value) {
     const toml::array* const list = value.as_array();
     if (list == nullptr) {
@@ -68,7 +68,7 @@ Status read_config(const std::string& file_name, CLI::App& app) {
     toml::table root;
     try {
         root = toml::parse_file(file_name);
-    } catch (const toml::parse_error& error) {  // likewise
+    } catch (const toml::parse_error& error) {  // the library refuses by this exception, which ends here
         return Error{fmt::format("{}:{}: {}", file_name, error.source().begin.line, error.description()),
                      "name a file of TOML: a table [fs], and key = value lines; see config/fs.toml"};
     }

@@ -203,8 +203,8 @@ void Daemon::wake() {
     }
 }
 
-// Shards answer with each other's help, so all of them turn. A call that takes longer, such as the cutting of a long
-// file, is not waited for: its client asks the next daemon again.
+// Ends the shards. They answer with each other's help, so all of them turn. A call that takes longer, such as the
+// cutting of a long file, is not waited for: its client asks the next daemon again.
 Status Daemon::finish(Instant now) {
     constexpr int kTurns = 1000;
     for (const auto& each : shards_) {

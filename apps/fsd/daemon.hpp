@@ -1,4 +1,4 @@
-// Daemon: what cairn-fsd is made of. Whoever runs it gives ports to its shards and threads to both.
+// Daemon: the parts of cairn-fsd. Its user gives ports to its shards, and threads to both.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace cairn::fsd {
 
 class Daemon {
 public:
-    // Takes the meeting place, then the stores: of two daemons, the second one touches nothing.
+    // Takes the meeting place, then opens the stores: of two daemons, the second one touches none.
     static Result<std::unique_ptr<Daemon>> open(const Options& options);
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
@@ -24,12 +24,12 @@ public:
     // Adds the next shard. The port's own parts outlive the daemon. Errors: the process has no descriptor left.
     Status add_shard(std::unique_ptr<port::Port> port, Duration longest_wait, Instant now);
     [[nodiscard]] std::vector<worker::Task*> tasks() const;
-    // Says what is served, and serves clients until `stop_fd` is readable, on a thread that is none of the tasks'. All
-    // shards are there.
+    // Prints what is served, and serves clients until `stop_fd` is readable, on a thread that runs none of the tasks.
+    // All shards are there.
     void serve_clients(int stop_fd);
-    // Ends all sleeps of the tasks. Any thread.
+    // Ends all sleeps of the tasks. Any thread may call it.
     void wake();
-    // When no task runs any more. Errors: what was stored is not durable.
+    // Ends the daemon. No task runs any more. Errors: stored data are not durable.
     Status finish(Instant now);
 
 private:
@@ -37,7 +37,7 @@ private:
     Status connect(ShardTask& task, fs::ShardNumber number);
     void say_hello() const;
     void say_counters(const fs::Sessions& sessions) const;
-    // Of all workers and of the sessions; those of one name added up.
+    // Returns the counters of all workers and of the sessions. Counters of one name are added up.
     [[nodiscard]] telemetry::CounterReading read_counters() const;
 
     const Options options_;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Duration kLongestSleep = milliseconds(900);  // below SteadyTime::kStepMost
 
-// A shard's thread: the system's clock.
+// The host of a shard's thread: it has the system's clock.
 struct Host {
     [[nodiscard]] static Instant read_clock() noexcept {
         return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()};

@@ -1,4 +1,4 @@
-// A daemon without a network: no EAL, no huge pages, a thread for each shard.
+// Runs a daemon without a network: no EAL, no huge pages, a thread for each shard.
 #pragma once
 
 #include "apps/fsd/options.hpp"

@@ -37,7 +37,7 @@ private:
     std::thread thread_;
 };
 
-// With a network: a shard on each of EAL's lcores.
+// Runs a daemon with a network: a shard on each of EAL's lcores.
 Result<int> run_on_lcores(const fsd::Options& options) {
     app::PortOptions wishes = options.ports;
     wishes.workers = static_cast<std::uint16_t>(options.stores.shards);
@@ -75,7 +75,7 @@ Result<int> run_on_lcores(const fsd::Options& options) {
     return done.ok() ? Result<int>(0) : done.error();
 }
 
-// A channel takes two descriptors: many clients need more than a shell gives by default.
+// Raises the limit of descriptors. A channel takes two: many clients need more than a shell gives by default.
 void raise_descriptor_limit() noexcept {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

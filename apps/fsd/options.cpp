@@ -16,7 +16,7 @@ namespace cairn::fsd {
 
 namespace {
 
-// Returns the bytes that "64M" names; nothing if it is no size.
+// Returns the bytes that "64M" names; nullopt if it is no size.
 std::optional<std::uint64_t> size_of(const std::string& text) {
     std::uint64_t count = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -30,7 +30,8 @@ std::optional<std::uint64_t> size_of(const std::string& text) {
     return count << shift;
 }
 
-// `take` is given the bytes, and returns false if it has no use for so many; `form` says what it takes.
+// Adds an argument for a size. `take` gets the bytes, and returns false if it does not take that size; `form` describes
+// the sizes that it takes.
 template <class Take>
 CLI::Option* add_size(CLI::App& app, const std::string& name, const std::string& what, const std::string& form,
                       Take take) {
@@ -131,7 +132,7 @@ void add_process(CLI::App& app, Options& options) {
     app::add_pcap(app, options.ports.pcap);
 }
 
-// The address that this daemon's port has.
+// Returns the address of this daemon's port.
 std::string own_address(const Options& options) {
     const std::string sockets = "uring:";
     return options.ports.port.starts_with(sockets) ? options.ports.port.substr(sockets.size()) : options.ports.ip;

@@ -14,7 +14,7 @@ namespace cairn::fsd {
 
 class ShardTask final : public worker::Task {
 public:
-    // The loop looks at its flag to stop this often at least. Who wakes it when it is to stop, lets it sleep longer.
+    // The loop looks at its flag to stop at least this often. If the daemon wakes it for that, it may sleep longer.
     struct Place {
         std::uint16_t workers = 1;
         std::uint16_t number = 0;
@@ -22,17 +22,18 @@ public:
         bool has_peers = false;  // in other processes
     };
 
-    // Errors: those of Worker::create().
+    // Makes the task. Errors: those of Worker::create().
     static Result<std::unique_ptr<ShardTask>> create(std::unique_ptr<port::Port> port, const Place& place, Instant now);
 
-    // Other processes have shards of the file system, too. Before host(). Errors: those of PeerNetwork::create().
+    // Connects it with other processes, which have shards of the file system, too. Called before host(). Errors: those
+    // of PeerNetwork::create().
     Status connect(std::shared_ptr<connections::Agent> agent, fs::PeerLinkConfig links, std::uint32_t path_mtu_bytes);
-    // The shard of this store lives here from now on. `number` is its own in the file system.
+    // Makes the shard of this store live here from now on. `number` is the shard's own in the file system.
     void host(fs::NewsBox& news, fs::Store& store, const fs::ClusterFacts& facts, fs::ShardNumber number, Instant now);
     [[nodiscard]] fs::ShardTenant& shard() noexcept { return *shard_; }
-    // Of the worker, and of what lives on it.
+    // Returns the counters of the worker, and of all parts on it.
     [[nodiscard]] const telemetry::Registry& counters() const noexcept { return std::as_const(*worker_).counters(); }
-    // nullptr: it has no peers in other processes.
+    // Returns the network; nullptr if the shard has no peers in other processes.
     [[nodiscard]] fs::PeerNetwork* network() noexcept { return network_.get(); }
 
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }

@@ -1,4 +1,4 @@
-// The same client by co_await: sends a text as often as asked for, one call after the other.
+// The client of client.cpp by co_await: sends a text as often as asked for, one call after the other.
 #include <fmt/format.h>
 
 #include "apps/node/node.hpp"

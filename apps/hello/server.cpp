@@ -1,4 +1,4 @@
-// Answers each request with the bytes that it was sent.
+// Answers each request with its own bytes.
 #include "apps/node/node.hpp"
 
 using namespace cairn;

@@ -25,7 +25,8 @@ namespace cairn::node {
 
 class Node {
 public:
-    // Called on the main thread for each worker, before any worker runs. An error ends the program with exit status 2.
+    // Sets a worker up. Called on the main thread for each worker, before any worker runs. An error ends the program
+    // with exit status 2.
     using SetUp = std::function<Status(NodeWorker&)>;
     // Runs the workers instead of EAL's lcores, until stopping() returns true.
     using Loop = std::function<Status(Node&)>;
@@ -48,9 +49,9 @@ public:
     // Runs a client: starts the coroutine on each worker.
     int run(int argc, char** argv, rpc::Task<> (*client)(NodeWorker&));
 
-    // For a loop of the program's own. One thread runs each worker.
+    // Returns the workers, for a loop of the program's own. One thread runs each worker.
     [[nodiscard]] std::vector<std::unique_ptr<NodeWorker>>& workers() noexcept { return workers_; }
-    // True if all workers have finished or a signal came.
+    // Returns whether all workers have finished or a signal came.
     [[nodiscard]] bool stopping(Instant now) const noexcept;
     // Returns the time by the clock of the workers' turns.
     [[nodiscard]] Instant now() const noexcept;

@@ -38,7 +38,8 @@ NodeWorker::NodeWorker(const NodeWorkerConfig& config, std::unique_ptr<port::Por
       memory_(std::move(memory)),
       pool_(memory_.bytes()) {}
 
-// Whoever waits for a session or an answer is told that there will be none, once: what it asks for then is dropped.
+// Calls the callback of each waiting connect() and call with an error, once. A request that a callback makes then is
+// dropped.
 NodeWorker::~NodeWorker() {
     std::vector<Wanted> waiting = std::exchange(looked_for_, {});
     std::move(opening_.begin(), opening_.end(), std::back_inserter(waiting));
@@ -78,7 +79,7 @@ Status NodeWorker::open(Instant now) {
     return Nothing{};
 }
 
-// Place 0 is the caller's; services follow.
+// Returns the number of the queue pair at `place`. Place 0 is the caller's; services follow.
 Qpn NodeWorker::qpn_of(std::size_t place) const noexcept {
     return Qpn{kFirstQpn + static_cast<std::uint32_t>(place) * port::QpnOwners(config_.workers).step() +
                config_.number};
@@ -194,7 +195,7 @@ bool NodeWorker::finished(Instant now) const noexcept {
     return leave_by_ != Instant::never() && (caller_->sessions_open() == 0 || now >= leave_by_);
 }
 
-// Asks where the service is, or takes the answer. The callback may connect again.
+// Asks for the service, or takes the answer. The callback may connect again.
 void NodeWorker::look_for(Wanted wanted) {
     if (wanted.question != nullptr) {
         if (const std::optional<erpc::ServiceAnswer> answer = wanted.question->poll_answer()) {

@@ -53,14 +53,15 @@ struct NodeWorkerConfig {
     std::uint16_t path_mtu_bytes = 1024;
 };
 
-// The set-up runs on the main thread. Afterwards only the worker's own thread uses the object.
+// A worker with its services and sessions. The set-up runs on the main thread. Afterwards only the worker's own thread
+// uses the object.
 class NodeWorker final : public app::WorkerProgram {
 public:
     static constexpr std::uint16_t kServicesMost = 64;
 
     NodeWorker(const NodeWorkerConfig& config, std::unique_ptr<port::Port> port, pmd::HeapBlock memory, Shared& shared);
     ~NodeWorker() override;
-    // Called by the node before the set-up.
+    // Opens the worker. Called by the node before the set-up.
     Status open(Instant now);
 
     [[nodiscard]] std::uint16_t number() const noexcept { return config_.number; }
@@ -69,15 +70,15 @@ public:
 
     // Opens a service, which gets an endpoint of its own. Its handlers run on this worker. Called in the set-up only;
     // clients find the service after the set-up of all workers. A worker opens the same services in the same order as
-    // the worker before it, or only the first ones; the sessions of clients are spread over the workers that opened the
+    // the worker before it, or only the first ones. The sessions of clients are spread over the workers that opened the
     // service. Errors: the number is taken or not in [1, 65535]; the worker has kServicesMost services; those of
     // Endpoint::create().
     Result<erpc::Endpoint*> open_service(std::uint32_t service);
-    // Opens a service and sets its handlers. Errors: those of both.
+    // Opens a service and sets its handlers. Errors: those of open_service() and of set_handler().
     Status serve(std::uint32_t service, std::initializer_list<Serving> handlers);
 
     // Finds the service on the host and opens a session to it. The callback runs on this worker after connect() has
-    // returned. An error says what to do. If the worker ends first, the callback gets an error too.
+    // returned. An error has the remedy. If the worker ends first, the callback gets an error too.
     using Connected = void (*)(void* context, NodeWorker& worker, const Result<SessionId>& session);
     void connect(const std::string& host, std::uint32_t service, Connected callback, void* context);
     // Connects by co_await, which yields the Result<SessionId>.
@@ -86,11 +87,11 @@ public:
     // Returns the endpoint of the sessions that connect() opens.
     [[nodiscard]] erpc::Endpoint& caller() noexcept { return *caller_; }
     rpc::Posted post(SessionId session, const rpc::Call& call) noexcept { return caller_->post(session, call, now_); }
-    // co_await yields the CallResult. `request` must not change until then.
+    // Posts a call. co_await yields the CallResult. `request` must not change until then.
     [[nodiscard]] rpc::CallAwaiter<erpc::Endpoint> call(SessionId session, std::uint8_t type,
                                                         std::span<const std::uint8_t> request,
                                                         Instant deadline = Instant::never()) noexcept;
-    // co_await yields the typed result.
+    // Posts a typed call. co_await yields the typed result.
     template <class In, class Out>
     [[nodiscard]] auto invoke(SessionId session, const rpc::Method<In, Out>& method, const In& request) {
         return rpc::invoke(*caller_, session, method, request, now_);
@@ -103,14 +104,14 @@ public:
     // ending already.
     void fail(const Error& error) noexcept;
 
-    // Called by the node.
+    // Takes a turn. Called by the node.
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
-    // For a program with its own event loop. See Worker::descriptor() and Worker::prepare_sleep().
+    // Returns a descriptor for a program with its own event loop. See Worker::descriptor() and Worker::prepare_sleep().
     Result<int> descriptor() { return worker().descriptor(); }
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept { return worker().prepare_sleep(now); }
     [[nodiscard]] const std::vector<std::uint32_t>& services() const noexcept { return service_numbers_; }
-    // Tells clients that ask where the service at `place` in services() is. `workers`: how many workers opened it.
+    // Answers clients that ask for the service at `place` in services(). `workers`: how many workers opened it.
     Status announce(std::size_t place, std::uint16_t workers);
 
 private:
@@ -120,7 +121,7 @@ private:
         net::IpAddress address{};  // set when the question is asked
         Connected callback = nullptr;
         void* context = nullptr;
-        std::unique_ptr<erpc::Directory> question{};  // nullptr: the host was not asked yet
+        std::unique_ptr<erpc::Directory> question{};  // nullptr: the host has not been asked yet
         SessionId session{};                          // set when the service was found
     };
 
@@ -144,8 +145,8 @@ private:
     erpc::Endpoint* caller_ = nullptr;  // valid while the endpoint ends, when completions may still post calls
     std::vector<std::unique_ptr<erpc::Endpoint>> services_;
     std::vector<std::uint32_t> service_numbers_;  // the numbers of services_
-    std::vector<Wanted> looked_for_;              // connects whose service is not found yet
-    std::vector<Wanted> opening_;                 // connects whose session is not open yet
+    std::vector<Wanted> looked_for_;              // connects that have not found their service yet
+    std::vector<Wanted> opening_;                 // connects that wait for their session to open
     std::vector<SessionId> sessions_;
     std::uint32_t connects_ = 0;
     Instant leave_by_ = Instant::never();

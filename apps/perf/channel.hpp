@@ -56,7 +56,7 @@ public:
         return connected_ != nullptr ? connected_->post_send(request)
                                      : datagrams_->post_send({request, way_.get(), peer_, verbs::kRdmaCmQkey});
     }
-    // `header` receives the IP header of a datagram, kGrhBytes that are not used.
+    // Posts a receive request. `header` receives the IP header of a datagram, kGrhBytes that are not used.
     [[nodiscard]] verbs::PostVerdict post_receive(std::uint64_t wr_id, const verbs::Sge& header,
                                                   const verbs::Sge& message) noexcept {
         const std::array<verbs::Sge, 2> sges{header, message};
@@ -71,7 +71,7 @@ private:
     Qpn peer_{};
 };
 
-// The size of a received message.
+// Returns the size of a received message.
 [[nodiscard]] inline std::uint32_t message_bytes(const verbs::Completion& completion) noexcept {
     return completion.bytes - (completion.has_grh ? verbs::kGrhBytes : 0);
 }

@@ -296,7 +296,8 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
     }
 }
 
-// The server limits connections that were never used. A WRITE of no bytes shows that this one is used.
+// Shows the server that the connection is used, by a WRITE of no bytes. The server limits connections that were never
+// used.
 void Client::greet(Lane& lane) {
     verbs::SendRequest nothing;
     nothing.opcode = verbs::WorkOpcode::RdmaWrite;

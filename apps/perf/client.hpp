@@ -33,7 +33,7 @@ public:
     Client(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port, const net::IpAddress& peer);
     ~Client() override;
 
-    // Called once, after open_device().
+    // Prepares the client. Called once, after open_device().
     Status prepare(Instant now);
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     void absorb(const PerfWorker& other) override;
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] std::string table() const override;
 
 private:
-    // Agreeing: the server carries a smaller path MTU, and everything begins again with it. Ready: other workers still
+    // Agreeing: the server carries a smaller path MTU, and all tests begin again with it. Ready: other workers still
     // connect.
     enum class Phase : std::uint8_t { Connecting, Agreeing, Ready, Running, Draining, Leaving, Done };
     enum class Stage : std::uint8_t { Idle, Asked, Up, Leaving, Gone };
@@ -67,7 +67,7 @@ private:
     void end_measuring(Instant now);
     void enter(Phase phase, Instant now);
     void connect_some(Instant now);
-    // True if all workers, or all but `but`, have their connections of this size.
+    // Returns whether all workers, or all but `but`, have their connections of this size.
     [[nodiscard]] bool all_connected(std::uint32_t but = 0) const noexcept;
     Status connect(Lane& lane, const Hello& hello, Instant now);
     void disconnect_some(Instant now);
@@ -80,7 +80,7 @@ private:
     }
 
     [[nodiscard]] std::string nobody_listens() const;
-    // Includes the operations that never completed, if the test failed.
+    // Returns the results. They include the operations that never completed, if the test failed.
     [[nodiscard]] std::vector<SizeResult> final_results() const;
 
     // client_sizes.cpp
@@ -119,14 +119,14 @@ private:
     [[nodiscard]] bool answers_in_memory() const noexcept {
         return options().test == Test::Latency && options().operation == Operation::Write;
     }
-    // The server sends, too: each of its messages takes a receive request.
+    // Returns whether the server sends, too: each of its messages takes a receive request then.
     [[nodiscard]] bool receives_back() const noexcept {
         return options().both_ways && options().operation == Operation::Send;
     }
     [[nodiscard]] std::span<std::uint8_t> message(const Lane& lane, std::uint64_t number) const noexcept {
         return memory_at(lane.area + layout_.offset(number));
     }
-    // The place for the answer to message `number`.
+    // Returns the place for the answer to message `number`.
     [[nodiscard]] std::uint64_t answer_offset(const Lane& lane, std::uint64_t number) const noexcept {
         return lane.area + layout_.area_bytes() + layout_.offset(number);
     }
@@ -135,7 +135,7 @@ private:
     }
 
     net::IpAddress peer_;
-    std::uint32_t queue_pairs_;  // of all workers whose results are included
+    std::uint32_t queue_pairs_;  // of all workers with included results
     std::uint32_t depth_;
     std::unique_ptr<verbs::Ah> way_;    // asks for the neighbour before it is needed
     std::uint32_t path_mtu_bytes_ = 0;  // agreed, or proposed
@@ -159,10 +159,10 @@ private:
     std::optional<verbs::DatagramId> pass_asked_;
     std::optional<std::uint64_t> pass_;  // shows that this host has its address
     Phase phase_ = Phase::Connecting;
-    std::uint32_t asked_ = 0;      // lanes that were asked to come up or to end
-    std::uint32_t under_way_ = 0;  // of them, lanes that have not done so yet
+    std::uint32_t asked_ = 0;      // lanes that have been asked to come up or to end
+    std::uint32_t under_way_ = 0;  // of these, lanes that have not done so yet
     std::uint32_t outstanding_ = 0;
-    std::uint32_t turn_ = 0;  // the lane of the next post
+    std::uint32_t turn_ = 0;  // the lane that posts next
     Instant start_at_{};
     Instant measure_from_ = Instant::never();
     Instant measure_to_ = Instant::never();

@@ -1,4 +1,4 @@
-// The client with datagrams: it asks for the server's queue pair, and takes leave of it, by SIDR.
+// The client with datagrams: it asks for the server's queue pair by SIDR, and leaves it by SIDR.
 #include <fmt/format.h>
 
 #include "apps/perf/client.hpp"

@@ -104,7 +104,7 @@ void Client::end_size(Instant now) {
     }
 }
 
-// All lanes are told the same.
+// Begins again with a smaller path MTU. All lanes get the same answer.
 void Client::on_smaller_path_mtu(std::uint32_t path_mtu_bytes) {
     if (phase_ == Phase::Agreeing) {
         return;

@@ -11,10 +11,10 @@ namespace cairn::perf {
 
 namespace {
 
-// How long an unreliable service's answer is waited for.
+// The time after which an unreliable service's answer is lost.
 constexpr Duration kLost = milliseconds(100);
 
-// The last byte of a message in a WRITE latency test. It differs from that of the message before.
+// Returns the last byte of a message in a WRITE latency test. It differs from that of the message before.
 std::uint8_t last_byte_of(std::uint64_t number) noexcept {
     return static_cast<std::uint8_t>(number + 1);
 }
@@ -67,8 +67,8 @@ void Client::collect_replies(Instant now) {
     }
 }
 
-// Takes what the server sends by itself. When the client leaves, the completions of everything under way tell it the
-// end.
+// Takes messages that the server sends by itself. When the client leaves, it learns of the end from the completions of
+// all requests under way.
 void Client::collect_back() {
     std::array<verbs::Completion, 64> came;
     const std::size_t count = receives_->poll(came);
@@ -165,7 +165,8 @@ void Client::post_more(Instant now) {
     }
 }
 
-// The immediate data of an unreliable message are its number: they tell the receiver which contents to expect.
+// Returns the opcode. The immediate data of an unreliable message are its number, by which the receiver knows the
+// contents to expect.
 verbs::WorkOpcode Client::opcode() const noexcept {
     if (!unreliable() || answers_in_memory()) {
         return opcode_of(options().operation);

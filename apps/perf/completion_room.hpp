@@ -12,8 +12,9 @@
 
 namespace cairn::perf {
 
-// A queue that overruns once is lost for everybody. All requests of a queue pair may complete between two polls. So
-// each has a slot from before the queue pair is made until after its end, which takes its completions out.
+// Slots of a completion queue. A queue that overruns once is lost for all. All requests of a queue pair may complete
+// between two polls. So each has a slot from before the queue pair is made until after its end, which takes its
+// completions out.
 class CompletionRoom {
 public:
     // The slots of one queue pair, for the lifetime of this object. The queue outlives it.
@@ -52,7 +53,7 @@ public:
     [[nodiscard]] verbs::Cq& queue() noexcept { return *queue_; }
 
     // Takes slots for a queue pair of the host. The queue grows if it has to, to twice the need at most. Errors: the
-    // host would have more than is left to others.
+    // host would have more slots than are left to others.
     // mutants: perf-completion-room-take
     Result<Place> take(const net::IpAddress& host, std::uint32_t slots) {
         const std::uint64_t all = taken_ + slots;

@@ -1,4 +1,4 @@
-// What the workers of one cairn-perf share.
+// The state that the workers of one cairn-perf share.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,11 @@ struct Crew {
     const std::shared_ptr<connections::Agent> agent = connections::Agent::create();
 
     std::atomic<bool> failed{false};  // a worker has failed; the others end
-    // Of a client: how often a worker had all connections of a size. Measuring begins when all workers have theirs.
+    // Of a client: how many times a worker had all connections of a size. Measuring begins when all workers have
+    // theirs.
     std::atomic<std::uint32_t> connected{0};
-    // Of a server: the number of its guests, when the last one went, and whether a client announced its last
-    // connection.
+    // Of a server: the number of its connections, the time when the last one ended, and whether a client announced its
+    // last connection.
     std::atomic<std::uint32_t> guests{0};
     std::atomic<Instant> left_at{Instant{}};
     std::atomic<bool> last_came{false};
@@ -35,7 +36,7 @@ struct Seat {
     Crew& crew;
     std::uint32_t number = 0;
 
-    // This worker's part of `all`. The parts of all workers add up to `all`.
+    // Returns this worker's part of `all`. The parts of all workers add up to `all`.
     [[nodiscard]] std::uint32_t part_of(std::uint32_t all) const noexcept {
         return all / crew.workers + (number < all % crew.workers ? 1 : 0);
     }

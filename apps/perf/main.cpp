@@ -61,7 +61,7 @@ Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& optio
                          : make_client<perf::Client>(options, seat, std::move(port), peer.value(), now);
 }
 
-// Refuses what only one worker can do, and what is too scarce for all of them.
+// Refuses tests that only one worker can do, and resources that are too scarce for all of them.
 Status judge_lcores(perf::Options& options, std::uint32_t lcores) {
     if (lcores == 1) {
         return Nothing{};
@@ -110,7 +110,7 @@ Result<Workers> make_workers(const perf::Options& options, app::Ports& ports, pe
     return workers;
 }
 
-// The first worker has the sum of all results in the end.
+// Prints the result. The first worker has the sum of all results in the end.
 int report(const perf::Options& options, const Workers& workers,
            const telemetry::CounterSnapshot<pmd::ClockCounter>& clocks) {
     fmt::print(stderr, "{} bytes per idle connection beside its queues:\n", verbs::kIdleQpBytes);

@@ -12,10 +12,10 @@ namespace cairn::perf {
 using app::fill_pattern;
 using app::has_pattern;
 
-// Behind all messages: room for the IP headers of datagrams, which overwrite each other.
+// The room after all messages, for the IP headers of datagrams, which overwrite each other.
 constexpr std::uint32_t kHeaderArea = 64;
 
-// Message i lies in slot i modulo `slots`, which is a power of two.
+// The slots of messages. Message i lies in slot i modulo `slots`, which is a power of two.
 struct MessageLayout {
     std::uint32_t bytes = 0;
     std::uint32_t slots = 1;

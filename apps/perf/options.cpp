@@ -44,7 +44,7 @@ void declare(CLI::App& app, Options& options) {
     app::add_output(app, options.ports.pcap, options.json);
 }
 
-// Declares what is measured.
+// Declares the arguments of the test.
 void declare_test(CLI::App& app, Options& options) {
     app::add_choice(app, "-c,--transport", options.transport,
                     app::Choices<Transport>{{"rc", Transport::Rc}, {"uc", Transport::Uc}, {"ud", Transport::Ud}},

@@ -1,4 +1,4 @@
-// The own arguments of cairn-perf, behind EAL's.
+// The own arguments of cairn-perf, after EAL's.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Passes: proof that a host receives what is sent to its address. A host that shows the pass of its address received it
+// Passes: proof that a host receives packets to its address. A host that shows the pass of its address received it
 // there lately, so the address is not made up.
 #pragma once
 
@@ -10,19 +10,20 @@
 
 namespace cairn::perf {
 
-// The giver keeps nothing of the passes that it gave.
+// Gives passes, and checks them. It keeps none of those that it gave.
 class Passes {
 public:
-    // A pass is valid for at least this long, and for twice as long at most, by the clock that it was given by.
+    // The least time for which a pass is valid, by the clock of its worker. The longest is twice that.
     static constexpr Duration kLife = seconds(30);
 
-    // `key` is hard to guess.
+    // Makes passes with `key`, which is hard to guess.
     explicit constexpr Passes(const SipKey& key) noexcept : key_(key) {}
 
     [[nodiscard]] std::uint64_t pass_of(const net::IpAddress& host, Instant now) const noexcept {
         return made_in(period_of(now), host);
     }
-    // The worker that gave the pass may be ahead by a period: each has a clock of its own, which leaves out leaps.
+    // Returns whether the pass is good. The worker that gave it may be ahead by a period: each has a clock of its own,
+    // which leaves out leaps.
     // mutants: perf-passes-is-good
     [[nodiscard]] bool is_good(std::uint64_t pass, const net::IpAddress& host, Instant now) const noexcept {
         const std::uint64_t period = period_of(now);

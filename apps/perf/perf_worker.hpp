@@ -1,4 +1,4 @@
-// What client and server of cairn-perf share: a device on a port, turns, progress.
+// The common parts of client and server of cairn-perf: a device on a port, turns, progress.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace cairn::perf {
 
-constexpr Duration kNeighbour = milliseconds(20);  // in which a neighbour usually answers who it is
+constexpr Duration kNeighbour = milliseconds(20);  // time in which a neighbour usually answers with its address
 constexpr Duration kSilence = seconds(10);         // after which a client takes its server for gone
 
 // Returns a quantile of a histogram of nanoseconds, in microseconds.
@@ -25,7 +25,7 @@ constexpr Duration kSilence = seconds(10);         // after which a client takes
     return static_cast<double>(of_ns.percentile(quantile)) / 1e3;
 }
 
-// X(enumerator, counter name, what non-zero means): what the progress line reads from another thread.
+// X(enumerator, counter name, what non-zero means): counters that the progress line reads from another thread.
 #define CAIRN_PERF_COUNTERS(X)                                     \
     X(Completed, "perf_completed", "operations of ours completed") \
     X(Received, "perf_received", "messages received as a server")  \
@@ -35,7 +35,7 @@ constexpr Duration kSilence = seconds(10);         // after which a client takes
 CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 
 [[nodiscard]] std::string_view text_of(verbs::CompletionStatus status) noexcept;
-// The text up to the first zero.
+// Returns the text up to the first zero.
 [[nodiscard]] std::string_view text_of(const cm::PrivateBytes& said) noexcept;
 
 // Returns the connection that this event ends, or that was not made.
@@ -43,7 +43,7 @@ CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 
 class PerfWorker : public app::WorkerProgram {
 public:
-    // `options` are this worker's part.
+    // Makes the worker. `options` are this worker's part.
     PerfWorker(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
         : WorkerProgram(std::move(port)), options_(options), seat_(seat) {}
 
@@ -51,19 +51,19 @@ public:
     Status open_device(const roce::MemoryTable::Seed& seed, Instant now);
 
     [[nodiscard]] const telemetry::CounterSet<PerfCounter>& progress() const noexcept { return progress_; }
-    // Valid after the worker has stopped:
+    // These are valid after the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     // Adds another worker's result to this one's, if there may be several.
     virtual void absorb(const PerfWorker& other) { static_cast<void>(other); }
-    // The result of all workers: as one JSON object, or as lines for people.
+    // Returns the result of all workers: as one JSON object, or as lines for people.
     [[nodiscard]] virtual std::string json() const = 0;
     [[nodiscard]] virtual std::string table() const = 0;
 
 protected:
-    // Does what there is to do now. Returns true if it did something.
+    // Does all work that is due. Returns true if there was any.
     [[nodiscard]] virtual bool step(Instant now) = 0;
     virtual void on_event(const cm::Event& event, Instant now) = 0;
-    // Called every few milliseconds.
+    // Is called every few milliseconds.
     virtual void look(Instant now) = 0;
 
     void show(PerfCounter which, std::uint64_t value) noexcept { progress_.count(which, value - progress_.of(which)); }
@@ -77,13 +77,13 @@ protected:
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     [[nodiscard]] const Seat& seat() const noexcept { return seat_; }
     [[nodiscard]] Crew& crew() const noexcept { return seat_.crew; }
-    // True if this worker or another one has failed.
+    // Returns whether this worker or another one has failed.
     [[nodiscard]] bool is_over() const noexcept { return failed_ || crew().failed.load(std::memory_order_relaxed); }
-    // The largest path MTU that this end accepts.
+    // Returns the largest path MTU that this end accepts.
     [[nodiscard]] std::uint32_t own_path_mtu() const noexcept {
         return options_.ports.path_mtu_bytes != 0 ? options_.ports.path_mtu_bytes : device_->limits().path_mtu_bytes;
     }
-    // To be done by a derived destructor before its queue pairs end.
+    // Closes the connections. A derived destructor calls it before its queue pairs end.
     void close_connections() noexcept { connector_.reset(); }
 
 private:
@@ -101,7 +101,7 @@ private:
     telemetry::CounterSet<PerfCounter> progress_;
 };
 
-// All that one end of a test may do to the other's memory.
+// The rights that one end of a test has to the other's memory.
 constexpr verbs::Rights kRemoteRights =
     verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::RemoteRead | verbs::Right::RemoteAtomic;
 

@@ -1,4 +1,4 @@
-// What client and server of cairn-perf tell each other in the private data of their connections.
+// The messages between client and server of cairn-perf, in the private data of their connections.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct RemoteMemory {
     Rkey rkey{};
 };
 
-// Client to server and back, by SIDR, before anything else: the client's pass. The question has none.
+// The magic of a pass, which a client gets and shows by SIDR before anything else. The question has no pass.
 constexpr std::uint32_t kPassMagic = 0x43505031;  // "CPP1"
 struct RawPass {
     Be32 magic;
@@ -31,7 +31,7 @@ struct RawPass {
 };
 static_assert(sizeof(RawPass) == 16 && alignof(RawPass) == 1);
 
-// Client to server: the purpose of the connection.
+// From client to server: the purpose of the connection.
 struct Hello {
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
@@ -60,7 +60,7 @@ struct RawHello {
 };
 static_assert(sizeof(RawHello) == 40 && alignof(RawHello) == 1);
 
-// Server to client, in the acceptance: its memory for `slots` messages.
+// From server to client, in the acceptance: the server's memory for `slots` messages.
 struct RawAnswer {
     Be32 magic;
     Be32 rkey;
@@ -68,14 +68,14 @@ struct RawAnswer {
 };
 static_assert(sizeof(RawAnswer) == 16 && alignof(RawAnswer) == 1);
 
-// Server to client, in the refusal: the largest path MTU that the server accepts.
+// From server to client, in the refusal: the largest path MTU that the server accepts.
 struct RawPathMtu {
     Be32 magic;
     Be32 path_mtu_bytes;
 };
 static_assert(sizeof(RawPathMtu) == 8 && alignof(RawPathMtu) == 1);
 
-// Client to server, by SIDR: nothing more comes to this queue pair. Only the client was told the key.
+// From client to server, by SIDR: no more messages come to this queue pair. Only the client got the key.
 struct RawLeave {
     Be32 magic;
     Be32 qpn;
@@ -83,7 +83,7 @@ struct RawLeave {
 };
 static_assert(sizeof(RawLeave) == 12 && alignof(RawLeave) == 1);
 
-// Server to client, at the end: the number of SENDs received, and of SENDs with wrong contents. In a test of both
+// From server to client, at the end: the number of SENDs received, and of SENDs with wrong contents. In a test of both
 // directions also the operations that it completed and their time.
 struct RawFarewell {
     Be32 magic;
@@ -116,7 +116,7 @@ std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
             Be64{hello.pass}};
 }
 
-// Returns the message at the front of private data, or nothing if the data are no such message.
+// Returns the message at the front of private data; nullopt if the data are no such message.
 template <class Raw>
 [[nodiscard]] std::optional<Raw> read_message(std::span<const std::uint8_t> data,
                                               std::uint32_t magic = kMagic) noexcept {
@@ -127,7 +127,7 @@ template <class Raw>
     return raw.magic.get() == magic ? std::optional(raw) : std::nullopt;
 }
 
-// Returns nothing for another program or version.
+// Returns the message; nullopt for another program or version.
 [[nodiscard]] inline std::optional<Hello> parse_hello(std::span<const std::uint8_t> data) noexcept {
     const std::optional<RawHello> raw = read_message<RawHello>(data);
     if (!raw || raw->version != kVersion || raw->operation >= static_cast<std::uint8_t>(Operation::Count) ||

@@ -12,7 +12,7 @@ namespace cairn::perf {
 
 namespace {
 
-// For an unreliable service, the rate of the messages that arrived.
+// Returns the rate; for an unreliable service, that of the messages that arrived.
 double rate_mops(const SizeResult& result, bool unreliable) {
     const double arrived =
         unreliable && result.sent != 0 ? static_cast<double>(result.arrived) / static_cast<double>(result.sent) : 1;
@@ -23,7 +23,7 @@ double gbit_s(const SizeResult& result, bool unreliable) {
     return rate_mops(result, unreliable) * 8 * result.message_bytes / 1e3;
 }
 
-// The server's rate in a test of both directions.
+// Returns the server's rate in a test of both directions.
 double back_mops(const SizeResult& result) {
     return result.back_seconds > 0 ? static_cast<double>(result.back_operations) / result.back_seconds / 1e6 : 0;
 }
@@ -71,7 +71,7 @@ std::string latency_row(const SizeResult& result) {
                        us(latency, 0.999), us(latency, 1));
 }
 
-// What the table does not show. Empty if there is nothing.
+// Returns remarks on results that the table does not show; empty if there are none.
 std::string remarks(std::span<const SizeResult> results) {
     SizeResult sum;
     for (const SizeResult& each : results) {

@@ -10,7 +10,7 @@
 
 namespace cairn::perf {
 
-// Prints a line each second, on a thread of its own, so that no worker waits for a terminal.
+// Prints a line each second, on a thread of its own, so that workers do not wait for a terminal.
 class ProgressPrinter {
 public:
     explicit ProgressPrinter(std::span<const std::unique_ptr<PerfWorker>> workers);

@@ -24,7 +24,7 @@ class PingEnd {
 public:
     static constexpr std::uint32_t kLongest = 65536;
 
-    // The arguments outlive the object.
+    // Makes an end. The arguments outlive it.
     static Result<std::unique_ptr<PingEnd>> create(verbs::Device& device, verbs::Pd& pd, verbs::Cq& completions,
                                                    std::uint32_t text_bytes);
 
@@ -33,10 +33,11 @@ public:
         return mr_->bytes().subspan(std::size_t{which} * text_bytes_, text_bytes_);
     }
     [[nodiscard]] RawOffer offer_of(unsigned which) const noexcept;
-    // The offer that was received last.
+    // Returns the offer that was received last.
     [[nodiscard]] RawOffer received() const noexcept;
 
-    // `tag` is the wr_id of the completion. Returns false if a queue is full or the connection is down.
+    // Post requests. `tag` is the wr_id of the completion. They return false if a queue is full or the connection is
+    // down.
     [[nodiscard]] bool post_receive(std::uint64_t tag);
     [[nodiscard]] bool tell(const RawOffer& offer, std::uint64_t tag);
     // READs into the first text, or WRITEs from it.
@@ -60,7 +61,7 @@ public:
     RpingServer(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
         : PerfWorker(options, seat, std::move(port)) {}
     ~RpingServer() override;
-    // Called once, after open_device().
+    // Prepares the server. Called once, after open_device().
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     [[nodiscard]] std::string json() const override;

@@ -15,7 +15,8 @@ namespace {
 constexpr unsigned kSource = 0;
 constexpr unsigned kSink = 1;
 
-// Writes what rping writes: "rdma-ping-N: " and letters, beginning with another letter each time, up to a final zero.
+// Writes the text as rping does: "rdma-ping-N: " and letters, beginning with another letter each time, up to a final
+// zero.
 void write_text(std::span<std::uint8_t> text, std::uint64_t number) {
     constexpr unsigned kFirst = 'A';
     constexpr unsigned kLetters = 'z' - kFirst + 1;
@@ -106,7 +107,7 @@ void RpingClient::start_ping(Instant now) {
     }
 }
 
-// The server's SEND says that it has read the source or written the sink.
+// Goes on after the server's SEND: it has read the source or written the sink.
 void RpingClient::on_go_on(Instant now) {
     progress_at_ = now;
     if (stage_ == Stage::Offered) {

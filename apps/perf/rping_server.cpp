@@ -38,11 +38,11 @@ void RpingServer::on_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         admit(requested->id, now);
     } else if (std::holds_alternative<cm::Established>(event)) {
-        ++connections_;  // whoever only asks is no client
+        ++connections_;  // a host that only asks is no client
     } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
         (void)connector().disconnect(leaving->id, {}, now);
     } else if (const auto ended = ended_by(event)) {
-        // A connection that was not made needs no memory, and its end leaves no completion behind.
+        // A connection that was not made needs no memory, and its end makes no completion.
         connector().abandon(*ended, now);
         guests_.erase(ended->value);
     }
@@ -58,7 +58,7 @@ void RpingServer::admit(verbs::ConnectionId id, Instant now) {
     guests_[id.value].end = std::move(end).value();
 }
 
-// Takes all completions. The queue has room for those of a burst of packets only while it is empty.
+// Takes all completions. Only an empty queue has room for those of a burst of packets.
 bool RpingServer::step(Instant now) {
     bool worked = false;
     while (collect(now) != 0) {
@@ -116,7 +116,7 @@ bool RpingServer::on_offer(Guest& guest, std::uint64_t tag) {
     }
     if (guest.stage == Stage::AwaitsSink) {
         guest.stage = Stage::Writes;
-        // As rping does: the text with its final zero.
+        // The text includes its final zero, as with rping.
         const std::span<const std::uint8_t> text = guest.end->text(0).first(bytes);
         const auto end = std::find(text.begin(), text.end(), std::uint8_t{0});
         const auto length = static_cast<std::uint32_t>(end - text.begin());

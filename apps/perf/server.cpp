@@ -63,7 +63,7 @@ void Server::on_event(const cm::Event& event, Instant now) {
     }
 }
 
-// A connection that was not made leaves nothing to wait for.
+// Removes a connection that has ended. One that was not made has nothing to wait for.
 void Server::remove_if_over(const cm::Event& event, Instant now) {
     const std::optional<verbs::ConnectionId> ended = ended_by(event);
     if (Guest* const guest = ended ? find(*ended) : nullptr; guest != nullptr) {
@@ -150,7 +150,7 @@ RawFarewell Server::end_of(Guest& guest, Instant now) {
             Be64{guest.completed}, Be64{static_cast<std::uint64_t>((now - guest.up_at).ns)}};
 }
 
-// The connection is over: nothing of it comes any more.
+// Removes a connection that is over: no completion or event of it comes any more.
 void Server::remove(std::uint32_t index, Instant now) {
     Guest& guest = *guests_[index];
     std::erase(watched_, index);
@@ -168,8 +168,8 @@ void Server::remove(std::uint32_t index, Instant now) {
     crew().guests.fetch_sub(1, std::memory_order_release);
 }
 
-// The last answer may still be on its way when the last guest is gone, and a memif link loses what is in it when one
-// end goes.
+// Waits for a moment after the last client has gone, since the last answer may still be on its way. A memif link loses
+// its packets when one end goes.
 bool Server::finished(Instant now) const noexcept {
     return is_over() || (options().once && crew().last_came.load(std::memory_order_acquire) &&
                          crew().guests.load(std::memory_order_acquire) == 0 &&
@@ -183,7 +183,7 @@ void Server::look(Instant now) {
     probe_guests(now);
 }
 
-// Finds clients that vanished: by a WRITE of no bytes now and then, and unreliable clients by their silence.
+// Finds clients that vanished: by a WRITE of no bytes now and then, or, if they are unreliable, by their silence.
 void Server::probe_guests(Instant now) {
     while (now >= probe_at_ && !guests_.empty()) {
         next_probe_ = next_probe_ + 1 < guests_.size() ? next_probe_ + 1 : 0;

@@ -1,4 +1,4 @@
-// The server of cairn-perf. It accepts connections and does for each one what its client's test needs.
+// The server of cairn-perf. It accepts connections, and does for each one the work that its client's test needs.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ public:
         : PerfWorker(options, seat, std::move(port)) {}
     ~Server() override;
 
-    // Called once, after open_device().
+    // Prepares the server. Called once, after open_device().
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     void absorb(const PerfWorker& other) override;
@@ -36,7 +36,7 @@ private:
         [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return heap->bytes().first(wanted); }
     };
 
-    // A connection. The front of its memory is for the client's operations.
+    // A client's connection. The front of its memory is for the client's operations.
     struct Guest {
         verbs::ConnectionId id{};
         std::uint32_t index = 0;
@@ -55,7 +55,7 @@ private:
         std::uint64_t bytes = 0;          // of messages and queues
         std::uint64_t written_bytes = 0;  // of these, written before the client did anything
         std::uint64_t received = 0;
-        std::uint64_t heard = 0;    // of these, at heard_at
+        std::uint64_t heard = 0;    // of these, those that had come at heard_at
         std::uint64_t written = 0;  // the number of the next message to be watched for
         std::uint64_t bad = 0;
         std::uint64_t receives_posted = 0;
@@ -64,7 +64,7 @@ private:
         std::uint64_t completed = 0;  // of these
 
         [[nodiscard]] bool unreliable() const noexcept { return transport != Transport::Rc; }
-        // True if each message takes a receive request; receives() is their number.
+        // Return whether each message takes a receive request, and the number of these requests.
         [[nodiscard]] bool takes_receives() const noexcept {
             return hello.operation == Operation::Send || (unreliable() && hello.test == Test::Bandwidth);
         }
@@ -79,7 +79,7 @@ private:
     void look(Instant now) override;
 
     void admit(const cm::Requested& requested, Instant now);
-    // Returns why the guest is refused. Empty if it is ready.
+    // Makes the client's connection ready. Returns why it is refused; empty if it is ready.
     [[nodiscard]] std::string prepare_guest(Guest& guest, std::span<const std::uint8_t> said, Instant now);
     [[nodiscard]] bool make_room(const Guest& guest, Instant now);
     [[nodiscard]] static bool is_used(Guest& guest) noexcept;
@@ -123,16 +123,17 @@ private:
     std::array<verbs::Completion, 64> done_{};  // completions in hand
     std::optional<CompletionRoom> sends_;       // once prepared
     std::optional<CompletionRoom> receives_;
-    std::vector<std::unique_ptr<Guest>> guests_;  // a place without a guest is free
+    std::vector<std::unique_ptr<Guest>> guests_;  // an empty place is free
     std::vector<std::uint32_t> free_;
-    std::vector<std::uint32_t> watched_;  // guests that write into the server's memory and wait for its answer
+    std::vector<std::uint32_t> watched_;  // connections of clients that write into the server's memory and wait for its
+                                          // answer
     std::unordered_map<std::uint32_t, std::uint32_t> guest_of_;  // by connection
     std::unordered_map<std::uint32_t, std::uint32_t> guest_at_;  // by queue pair of datagrams
     std::optional<Passes> passes_;                               // once prepared
-    net::Shares<std::uint32_t> unused_;                          // guests that did nothing, as far as is known
-    std::uint64_t unused_bytes_ = 0;                             // that these guests hold
+    net::Shares<std::uint32_t> unused_;                          // connections that did nothing, as far as is known
+    std::uint64_t unused_bytes_ = 0;                             // that these connections hold
     std::uint64_t unused_written_bytes_ = 0;
-    net::HostTotals bytes_of_;  // that each host's guests hold
+    net::HostTotals bytes_of_;  // that each host's connections hold
     SpareBlocks spares_;
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};

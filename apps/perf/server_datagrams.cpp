@@ -43,7 +43,7 @@ void Server::tell_pass(const cm::DatagramRequested& asked, Instant now) {
     (void)connector().answer(asked.id, {{}, verbs::kRdmaCmQkey, bytes_of(pass)}, now);
 }
 
-// Only the host that the guest came from, with the key that it was told, may end the guest.
+// Removes a client of datagrams. Only the host that it came from may do so, with the key that it got.
 void Server::part_from_datagrams(const cm::DatagramRequested& asked, const RawLeave& leave, Instant now) {
     const auto found = guest_at_.find(leave.qpn.get());
     Guest* const guest = found == guest_at_.end() ? nullptr : guests_[found->second].get();

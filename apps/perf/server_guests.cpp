@@ -1,4 +1,4 @@
-// What the server gives to a client, and from which clients it takes that back.
+// The memory that the server gives to a client, and takes back from clients.
 #include <fmt/format.h>
 
 #include <array>
@@ -25,7 +25,7 @@ bool is_sane(const Hello& hello) noexcept {
            std::has_single_bit(hello.slots) && hello.message_bytes <= roce::kMaxMessageBytes;
 }
 
-// True if the memory gets a pattern before the client begins, since its READs are checked.
+// Returns whether the memory gets a pattern before the client begins, since its READs are checked.
 bool is_filled(const Hello& hello) noexcept {
     return hello.check && hello.operation == Operation::Read;
 }
@@ -66,8 +66,8 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     return made.ok() ? "" : made.error().text();
 }
 
-// Takes back what clients that did nothing hold: the oldest of the host that holds most, unless that is the guest's own
-// host.
+// Takes back the memory of clients that did nothing. It takes that of the oldest one of the host that holds most,
+// unless that is the new client's own host.
 bool Server::make_room(const Guest& guest, Instant now) {
     while (const std::optional<std::uint32_t> oldest = unused_.who_gives_way_to(guest.remote)) {
         Guest& holder = *guests_[*oldest];
@@ -81,7 +81,7 @@ bool Server::make_room(const Guest& guest, Instant now) {
     return false;
 }
 
-// Returns true if the guest's host has used some of its oldest connections. These no longer count.
+// Returns true if the client's host has used some of its oldest connections. These no longer count.
 bool Server::look_at_own(const Guest& guest) {
     std::array<std::uint32_t, 16> oldest;
     bool used = false;
@@ -107,8 +107,8 @@ void Server::count_as_used(Guest& guest) {
     }
 }
 
-// A completion for each request, and one for a probe, which may take the send slot of a request whose completion was
-// not polled yet.
+// Takes room for a completion of each request, and for one of a probe. The probe may take the send slot of a request
+// whose completion was not polled yet.
 // mutants: perf-server-take-completions
 Status Server::take_completions(Guest& guest) {
     const verbs::QpCapacity capacity = capacity_of(guest);
@@ -140,7 +140,8 @@ Result<Server::GuestMemory> Server::allocate(std::size_t bytes) {
     }
 }
 
-// Keeps the memory of a client that did nothing, unless the server wrote to it. Datagrams may have come unnoticed.
+// Keeps the memory of a client that did nothing, unless the server wrote to it. A client's datagrams may have come
+// unnoticed.
 // mutants: perf-server-keep-spare
 void Server::keep_spare(Guest& guest) {
     const bool spares = guest.memory.heap != nullptr && !guest.memory.heap->is_given_back();
@@ -157,7 +158,7 @@ std::uint32_t Server::Guest::receives() const noexcept {
     return takes_receives() ? std::max(2 * hello.share, unreliable() ? more : 0U) : 0U;
 }
 
-// SENDs with checked contents have a place for each receive request.
+// Returns the layout. SENDs with checked contents have a place for each receive request.
 MessageLayout Server::layout_of(const Guest& guest) noexcept {
     const Hello& hello = guest.hello;
     const bool of_their_own = hello.check && guest.takes_receives();

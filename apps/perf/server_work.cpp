@@ -1,4 +1,4 @@
-// The server's work on its guests' messages and memory, turn by turn.
+// The server's work on its clients' messages and memory, turn by turn.
 #include <array>
 #include <atomic>
 
@@ -72,7 +72,8 @@ bool Server::look_at_memory(Guest& guest) {
     return true;
 }
 
-// In a test of both directions the server does the client's operation on the client's memory, with as many outstanding.
+// Begins the server's operations in a test of both directions: the client's operation on the client's memory, with as
+// many outstanding.
 void Server::start_back(Guest& guest, Instant now) {
     guest.up_at = now;
     for (std::uint32_t i = guest.hello.share; i > 0; --i) {
@@ -93,7 +94,7 @@ void Server::post_back(Guest& guest) {
     guest.posted += post(guest, request) ? 1U : 0U;
 }
 
-// A post after the end of the connection would be flushed at once, and its completion might find no room.
+// Posts a request, unless the connection has ended: it would be flushed at once, and its completion might find no room.
 bool Server::post(Guest& guest, const verbs::SendRequest& request) noexcept {
     return guest.channel->is_up() && guest.channel->post_send(request) == verbs::PostVerdict::Posted;
 }

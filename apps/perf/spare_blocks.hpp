@@ -11,13 +11,14 @@
 
 namespace cairn::perf {
 
-// EAL clears what it takes back. A block that was never written to has cost no memory before: clients that come and go
-// without doing anything would have the server write to all that EAL has. Not for blocks that the system has back.
+// Keeps such blocks. EAL clears the memory that it takes back. A block that was never written to has cost no memory
+// before. So clients that come and go without an operation would make the server write to all memory of EAL. Blocks
+// that the system gets back are not kept.
 class SpareBlocks {
 public:
     using Block = std::unique_ptr<pmd::HeapBlock>;
 
-    // The server wrote nothing to the block.
+    // Keeps a block, to which the server wrote nothing.
     void keep(Block block) {
         const std::size_t bytes = block->bytes().size();
         blocks_.emplace(bytes, std::move(block));

@@ -11,7 +11,7 @@ std::size_t FrameEmitter::emit(port::Path& path, std::uint64_t first, std::size_
     });
 }
 
-// Datagrams that need no other ICRC than the port's leave in batches.
+// Sends the datagrams. Datagrams that need no other ICRC than the port's leave in batches.
 std::size_t DatagramEmitter::emit(port::Path& path, std::uint64_t first, std::size_t count, Instant now) noexcept {
     const std::size_t got = port_.allocate_burst(std::span(buffers_).first(std::min(count, kBurst)));
     for (std::size_t i = 0; i < got; ++i) {

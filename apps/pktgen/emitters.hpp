@@ -1,4 +1,4 @@
-// How a stream's packets leave: as whole frames of a device, or as datagrams of a socket.
+// Sends a stream's packets, as whole frames of a device or as datagrams of a socket.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace cairn::pktgen {
 
-// The stream and the port outlive either emitter.
+// Sends frames. The stream and the port outlive either emitter.
 class FrameEmitter final : public pmd::Emitter {
 public:
     FrameEmitter(const Stream& stream, pmd::EthdevPort& port) : stream_(stream), port_(port) {}
@@ -24,7 +24,7 @@ private:
 
 class DatagramEmitter final : public pmd::Emitter {
 public:
-    // The stream's fault is not below UDP.
+    // Sends datagrams. The stream's fault is not below UDP.
     DatagramEmitter(const Stream& stream, port::UringPort& port) : stream_(stream), port_(port) {}
     [[nodiscard]] std::size_t emit(port::Path& path, std::uint64_t first, std::size_t count,
                                    Instant now) noexcept override;

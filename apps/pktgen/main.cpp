@@ -1,5 +1,5 @@
 // cairn-pktgen: EAL arguments -- own arguments. Sends one stream of RoCEv2 UD packets, sound or broken, from a TOML
-// script, and counts what comes back.
+// script, and counts the packets that come back.
 #include <fmt/format.h>
 
 #include <memory>
@@ -29,7 +29,7 @@ app::PortOptions port_options(const pktgen::Options& options, const pktgen::Stre
     return ports;
 }
 
-// Refuses what a socket cannot do.
+// Refuses streams that a socket cannot send.
 Status check_for_socket(const pktgen::Stream& stream, const net::IpAddress& local) {
     if (pktgen::layer_of(stream.fault) == pktgen::FaultLayer::Lower) {
         return Error{fmt::format("fault = \"{}\" lies below UDP, where a socket sends nothing of its own",

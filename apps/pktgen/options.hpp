@@ -1,4 +1,4 @@
-// The own arguments of cairn-pktgen, behind EAL's.
+// The own arguments of cairn-pktgen, after EAL's.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ namespace cairn::pktgen {
 // The place of a fault in a packet.
 enum class FaultLayer : std::uint8_t {
     Headers,   // in the transport headers, under a right ICRC; also without a fault
-    Finished,  // in the finished datagram, whose ICRC is then wrong
+    Finished,  // in the finished datagram, which makes its ICRC wrong
     Lower,     // below UDP: a socket cannot send it
 };
 
@@ -65,7 +65,7 @@ struct Stream {
     std::uint64_t seed = 1;
 };
 
-// Reads a script. An Error names the file, the line or key, and what is allowed.
+// Reads a script. An Error names the file, the line or key, and the allowed values.
 Result<Stream> read_stream(const std::string& file_name);
 Result<Stream> parse_stream(const std::string& text, const std::string& file_name);
 
@@ -75,12 +75,12 @@ constexpr std::size_t kLongestFrameBytes = 4352;
 // leads to the stream's destination. The same serial gives the same frame.
 [[nodiscard]] std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial,
                                      std::span<std::uint8_t> out) noexcept;
-// Writes the same without the part below UDP: BTH ... ICRC. The fault is not below UDP.
+// As make_frame(), without the part below UDP: BTH ... ICRC. The fault is not below UDP.
 [[nodiscard]] std::size_t make_datagram(const Stream& stream, port::Path& path, std::uint64_t serial,
                                         std::span<std::uint8_t> out) noexcept;
-// The size of the stream's largest datagram.
+// Returns the size of the stream's largest datagram.
 [[nodiscard]] std::size_t datagram_bytes(const Stream& stream) noexcept;
-// The size of its largest frame.
+// Returns the size of its largest frame.
 [[nodiscard]] std::size_t frame_bytes(const Stream& stream) noexcept;
 
 }  // namespace cairn::pktgen

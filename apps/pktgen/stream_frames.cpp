@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kEthernet = port::Path::kEthernetBytes;
 
-// SplitMix64 of seed and serial: the same frame each time.
+// Returns SplitMix64 of seed and serial: the same frame each time.
 std::uint64_t random_of(std::uint64_t seed, std::uint64_t serial) noexcept {
     std::uint64_t mixed = seed + (serial + 1) * 0x9e3779b97f4a7c15U;
     mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -96,7 +96,8 @@ void randomise(Draft& draft) noexcept {
     }
 }
 
-// What each fault changes: the headers before a right ICRC is computed, the finished datagram, or the frame around it.
+// The change of a fault. It is in the headers before a right ICRC is computed, in the finished datagram, or in the
+// frame around it.
 struct Breaking {
     Fault fault;
     Break headers = nothing;

@@ -1,4 +1,4 @@
-// When the calls of one client are due, with --rate: a Poisson process.
+// The times when the calls of one client are due, with --rate: a Poisson process.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace cairn::rpcbench {
 
-// Intervals are exponential and independent. One key is one sequence of intervals: runs that are compared have the same
-// arrivals, whatever the answers do.
+// Draws independent exponential intervals. One key is one sequence of intervals: runs that are compared have the same
+// arrivals, whatever the answers are.
 class Arrivals {
 public:
     Arrivals() = default;
@@ -18,7 +18,7 @@ public:
         advance();
     }
 
-    // The arrival that is next. It may be past.
+    // Returns the next arrival. It may be past.
     [[nodiscard]] Instant due() const noexcept { return due_; }
     // mutants: rpcbench-arrivals-advance
     void advance() noexcept {
@@ -26,7 +26,8 @@ public:
         const double chance = static_cast<double>(sip_hash(key_, drawn_++) >> 11U) * kUnit;  // below 1
         due_ = due_ + Duration{static_cast<std::int64_t>(-std::log1p(-chance) * mean_ns_)};
     }
-    // Returns how many arrivals are due by `now`, as expected if the next one is: it takes no time to draw them.
+    // Returns how many arrivals are expected to be due by `now`, given the time of the next one. It draws none of them,
+    // so it takes no time.
     [[nodiscard]] std::uint64_t expected_by(Instant now) const noexcept {
         return now < due_ ? 0 : 1 + static_cast<std::uint64_t>(static_cast<double>((now - due_).ns) / mean_ns_);
     }

@@ -13,8 +13,8 @@ namespace cairn::rpcbench {
 namespace {
 
 constexpr Duration kLook = milliseconds(10);     // interval between looks at time and progress
-constexpr Duration kLinger = milliseconds(200);  // who fails waits this long for the ends of its sessions, and a
-                                                 // caller that also serves for its peer's,
+constexpr Duration kLinger = milliseconds(200);  // after a failure, for the ends of its sessions; a caller that also
+                                                 // serves waits as long for its peer's,
 constexpr Duration kLingerMost = seconds(5);     // and this long at most
 constexpr Duration kPatience = seconds(2);       // with calls that do not end
 
@@ -53,7 +53,7 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     return Nothing{};
 }
 
-// Calls begin before the turn, so that no latency includes the time before the call could be posted.
+// Takes a turn. Calls begin before it, so that no latency includes the time before the call could be posted.
 bool BenchWorker::run_turn(Instant now) noexcept {
     if (stages_) [[unlikely]] {
         stages_->begin_turn();
@@ -144,7 +144,7 @@ void BenchWorker::close(Instant now) noexcept {
     leave(now);
 }
 
-// The peer learns that the sessions end.
+// Ends the sessions, and lets the peer learn of it.
 void BenchWorker::leave(Instant now) noexcept {
     phase_ = Phase::Closing;
     phase_ends_ = now;

@@ -16,7 +16,7 @@
 
 namespace cairn::rpcbench {
 
-// X(enumerator, counter name, what non-zero means): what the progress line reads from another thread.
+// X(enumerator, counter name, what non-zero means): counters that the progress line reads from another thread.
 #define CAIRN_BENCH_COUNTERS(X)                                  \
     X(Completed, "bench_completed", "calls answered")            \
     X(Handled, "bench_handled", "requests answered as a server") \
@@ -36,10 +36,10 @@ public:
     [[nodiscard]] bool finished(Instant now) const noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }
-    // Valid after the worker has stopped:
+    // These are valid after the worker has stopped:
     [[nodiscard]] const System& system() const noexcept { return *system_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    // The most bytes of messages, rings, blocks and datagrams that were in use at a time.
+    // Returns the most bytes of messages, rings, blocks and datagrams that were in use at a time.
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_; }
     [[nodiscard]] mem::PageKind message_pages() const noexcept { return memory_.page_kind(); }
     [[nodiscard]] StageTimes stages() const noexcept { return stages_ ? stages_->times() : StageTimes{}; }

@@ -109,7 +109,7 @@ bool ClientsOf<Endpoint>::begin_due() noexcept {
     return any;
 }
 
-// Whoever waits ends at once.
+// Resumes all that wait, which end at once.
 template <class Endpoint>
 void ClientsOf<Endpoint>::end() {
     while (!waiting_.empty()) {

@@ -1,5 +1,5 @@
-// Many clients in one worker of cairn-rpcbench: each is a coroutine with a session of its own, which begins a batch of
-// calls, waits for all of them, and goes on: after it has thought or, with --rate, when its next batch is due.
+// Many clients in one worker of cairn-rpcbench. Each is a coroutine with a session of its own, which begins a batch of
+// calls and waits for all of them. It goes on after its time to think or, with --rate, when its next batch is due.
 #pragma once
 
 #include <coroutine>
@@ -12,12 +12,13 @@
 
 namespace cairn::rpcbench {
 
-// With --rate a batch that is due while the client's last one is under way begins when that ends. The latencies of its
-// calls count from when it was due.
+// The clients of a worker. With --rate, a batch that gets due while the client's last one is under way begins when that
+// ends. The latencies of its calls count from the time when it was due.
 template <class Endpoint>
 class ClientsOf final : public Load {
 public:
-    // All references outlive the object. `share` is this worker's part of the rate, `worker` its number.
+    // Makes the clients. All references outlive the object. `share` is this worker's part of the rate, `worker` its
+    // number.
     ClientsOf(const Options& options, Endpoint& endpoint, rpc::MsgPool& pool, double share, std::uint16_t worker)
         : Load(options, pool, share), endpoint_(endpoint), worker_(worker) {}
 
@@ -35,14 +36,14 @@ private:
             return until != other.until ? until > other.until : client > other.client;
         }
     };
-    // co_await: until the last call of the client's batch has ended.
+    // Waits by co_await until the last call of the client's batch has ended.
     struct BatchEnd {
         Client& client;
         [[nodiscard]] bool await_ready() const noexcept { return client.pending == 0; }
         void await_suspend(std::coroutine_handle<> waiting) const noexcept { client.waiting = waiting; }
         void await_resume() const noexcept {}
     };
-    // co_await: until that time, or the end of the load.
+    // Waits by co_await until that time, or the end of the load.
     struct Until {
         ClientsOf& self;
         Client& client;

@@ -1,4 +1,4 @@
-// What RPC systems over reliable connections do alike under cairn-rpcbench: a device on each worker, a home for its
+// The common part of RPC systems over reliable connections under cairn-rpcbench. It has a device on each worker, its
 // connections, and sessions to the peer's service.
 #pragma once
 
@@ -20,7 +20,8 @@ struct Places {
     std::uint16_t own = 0;  // that it makes itself
     std::uint16_t of_host = 0;
 };
-// A server takes `--sessions` clients, all of one host unless it is told otherwise: a bench has one.
+// Returns the sessions. A server takes `--sessions` clients, all of one host unless --host-sessions sets another limit:
+// a bench has one host.
 [[nodiscard]] inline Places places_of(const Options& options) noexcept {
     const std::size_t own = options.peer.empty() ? 0 : options.sessions;
     const std::size_t guests = options.server ? options.sessions : 0;
@@ -47,13 +48,14 @@ protected:
     explicit ConnectedSystem(const Stage& stage) : SystemOf<Endpoint>(stage), stage_(stage) {}
     ~ConnectedSystem() override { this->drop_endpoint(); }  // before its device
 
-    // Makes the endpoint, and listens if the options say so. Errors: those of the endpoint; the service is taken.
+    // Makes the endpoint, and listens if the options ask for a server. Errors: those of the endpoint; the service is
+    // taken.
     template <class Config>
     Status open(const Config& config) {
         const Status ready = open_device();
         return ready.ok() ? open_endpoint(config) : ready;
     }
-    // The first half of open(), for a system that has something else on the device.
+    // Does the first half of open(), for a system that has other parts on the device.
     Status open_device() {
         connections::HomeConfig connections;
         connections.udp_source_port = static_cast<std::uint16_t>(connections.udp_source_port + stage_.number);
@@ -65,7 +67,7 @@ protected:
         device_ = std::make_unique<verbs::Device>(stage_.worker);
         return Nothing{};
     }
-    // The second half.
+    // Does the second half.
     template <class Config>
     Status open_endpoint(const Config& config) {
         auto made = Endpoint::create(config, *device_, *home_, stage_.pool);
@@ -81,7 +83,7 @@ protected:
     }
     [[nodiscard]] verbs::Device& device() noexcept { return *device_; }
     [[nodiscard]] connections::Home& home() noexcept { return *home_; }
-    // Fills in what the engine counts.
+    // Fills in the counters of the engine.
     void count_packets(SystemFigures& figures) const {
         const auto& engine = stage_.worker.engine().counters();
         figures.resent = engine.of(roce::EngineCounter::PacketsResent);
@@ -89,7 +91,7 @@ protected:
     }
 
 private:
-    // Why a session did not open.
+    // Returns why a session did not open.
     [[nodiscard]] static const char* why_none([[maybe_unused]] Event event) noexcept {
         if constexpr (requires { Event::Refused; }) {
             return event == Event::Refused || event == Event::Disconnected

@@ -17,8 +17,8 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
         options.copyrpc.ring_bytes != 0
             ? options.copyrpc.ring_bytes
             : copyrpc::ring_bytes_for({options.sessions, calls, options.request_bytes, options.response_bytes});
-    // A server does not know how many calls its clients make, for whose answers their rings have room. Of longer rings
-    // so much is used.
+    // A server does not know how many calls its clients make, and their rings have room for as many answers. Of longer
+    // rings this much is used.
     config.peer_ring_bytes_max = std::max(config.ring_bytes, copyrpc::ring_bytes_for({options.sessions, 1, 0, 0}) * 4);
     config.receives = static_cast<std::uint16_t>(options.copyrpc.receives);
     config.flow = options.copyrpc.flow;

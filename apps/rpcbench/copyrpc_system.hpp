@@ -11,7 +11,7 @@ namespace cairn::rpcbench {
 class CopyrpcSystem final : public ConnectedSystem<copyrpc::Endpoint, copyrpc::SessionEvent> {
 public:
     static Result<std::unique_ptr<System>> create(const Stage& stage);
-    // The endpoint's part of it.
+    // Returns the endpoint's part of the options.
     [[nodiscard]] static copyrpc::EndpointConfig config_of(const Options& options);
     [[nodiscard]] SystemFigures figures() const override;
 

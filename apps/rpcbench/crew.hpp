@@ -1,4 +1,4 @@
-// What the workers of cairn-rpcbench share.
+// The state that the workers of cairn-rpcbench share.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace cairn::rpcbench {
 // All threads read and write it.
 struct Crew {
     std::shared_ptr<connections::Agent> agent = connections::Agent::create();
-    // What the first worker finds out for all workers, with eRPC:
+    // The results that the first worker finds for all workers, with eRPC:
     std::atomic<bool> known{false};
     std::atomic<bool> failed{false};
     erpc::ServiceOffer offer{};  // valid once `known` is true

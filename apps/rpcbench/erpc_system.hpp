@@ -26,7 +26,7 @@ private:
 
     const Stage stage_;
     std::unique_ptr<connections::Home> home_;     // of the first worker only
-    std::unique_ptr<erpc::Directory> directory_;  // likewise
+    std::unique_ptr<erpc::Directory> directory_;  // of the first worker only
 };
 
 }  // namespace cairn::rpcbench

@@ -1,5 +1,5 @@
-// The calls of one worker of cairn-rpcbench: a closed loop with a number of calls outstanding, or an open loop that
-// begins calls at a given rate.
+// The calls of one worker of cairn-rpcbench. It is a closed loop with a number of calls outstanding, or an open loop
+// that begins calls at a given rate.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace cairn::rpcbench {
 constexpr std::uint8_t kEcho = 1;
 constexpr std::uint8_t kChecked = 2;
 
-// What all RPC systems share. No call goes through it: see LoadOf.
+// The part of a load that all RPC systems share. No call goes through it: see LoadOf.
 class Load {
 public:
     Load(const Load&) = delete;
@@ -27,13 +27,14 @@ public:
     // Takes the memory of the requests. Error: the pool is too small.
     Status prepare();
 
-    // Begins to call over these sessions, which outlive the load. What completes before `measured_from` does not count.
+    // Begins to call over these sessions, which outlive the load. Calls that complete before `measured_from` do not
+    // count.
     void start(std::span<const SessionId> sessions, Instant measured_from, Instant now);
     // Begins no further calls. Calls under way still end, and their latencies count.
     void stop(Instant now);
     // Counts the calls under way as never ended. Their sessions are about to be closed.
     void give_up(std::uint64_t pending);
-    // Called each turn, before completions come. Begins the calls that are due. Returns true if there were any.
+    // Begins the calls that are due. Called each turn, before completions come. Returns true if there were any.
     bool on_turn(Instant now) {
         figures_.keep_time(now);
         return now >= next_due_ && begin_due();
@@ -44,22 +45,22 @@ public:
 protected:
     enum class Phase : std::uint8_t { Idle, Calling, Stopped, GivenUp };
 
-    // A call that is checked, or was due at a certain time. The tag of its call is its number.
+    // A call that is checked, or was due at a certain time. The tag of its call is the slot's number.
     struct Slot {
         rpc::MsgBuffer request{};
         Instant due{};
         std::uint32_t answer = 0;  // the pattern expected in the answer
     };
 
-    // References outlive the object. `share` is this worker's part of the rate.
+    // Makes a load. References outlive the object. `share` is this worker's part of the rate.
     Load(const Options& options, rpc::MsgPool& pool, double share);
     // Begins the first calls, or the intervals between them.
     virtual void begin() = 0;
     // Begins the calls that are due. Returns true if there were any.
     [[nodiscard]] virtual bool begin_due() noexcept = 0;
-    // Nothing begins any more.
+    // Ends the load: no call begins any more.
     virtual void end() = 0;
-    // With --rate: calls that were due by now and have not begun.
+    // Returns the calls that were due by now and have not begun, with --rate.
     [[nodiscard]] virtual std::uint64_t not_begun(Instant now) const noexcept = 0;
 
     [[nodiscard]] bool is_open_loop() const noexcept { return rate_per_ns_ > 0; }
@@ -71,9 +72,9 @@ protected:
     [[nodiscard]] std::uint32_t next_session() noexcept;
     // Returns the next call of a slot, less its completion.
     [[nodiscard]] rpc::Call describe(std::uint32_t slot) noexcept;
-    // False: the load cannot go on.
+    // Takes a verdict. Returns false if the load cannot go on.
     [[nodiscard]] bool accepted(rpc::PostVerdict verdict) noexcept;
-    // Returns true if the loop goes on with another call.
+    // Takes a result. Returns true if the loop goes on with another call.
     [[nodiscard]] bool take(const rpc::CallResult& result, Duration latency) noexcept;
     // Returns false if the answer is not that of the slot's request.
     [[nodiscard]] bool is_sound(const rpc::CallResult& result) noexcept;
@@ -99,7 +100,7 @@ private:
 template <class Endpoint>
 class LoadOf final : public Load {
 public:
-    // All references outlive the object.
+    // Makes the load. All references outlive the object.
     LoadOf(const Options& options, Endpoint& endpoint, rpc::MsgPool& pool, double share)
         : Load(options, pool, share), endpoint_(endpoint) {}
 

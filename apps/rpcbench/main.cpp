@@ -20,7 +20,7 @@ namespace {
 
 using namespace cairn;
 
-// Allocates the messages of one worker: both directions of a full window, and room beside it, since a server does not
+// Allocates the messages of one worker. It has both directions of a full window, and more room, since a server does not
 // know its clients' options. The requests of one host may take half of the memory: two of 8 MB, if EAL has enough.
 Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
     constexpr std::size_t kRoomBytes = std::size_t{32} << 20U;
@@ -68,7 +68,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Ports& ports
     return benches;
 }
 
-// Packets find their worker by the low bits of the queue pair's number.
+// Checks the service's number. Packets find their worker by the low bits of the queue pair's number.
 Status check_service_number(const rpcbench::Options& options) {
     const std::uint32_t step = port::QpnOwners(pmd::worker_count()).step();
     if (options.erpc.qpn % step != 0) {

@@ -1,4 +1,4 @@
-// What the calls of a load came to: counts, and latencies within the measured time.
+// The result of the calls of a load: counts, and latencies within the measured time.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace cairn::rpcbench {
 
 class Measurement {
 public:
-    // What completes before `measured_from` is completed, but not measured.
+    // Begins the measurement. Calls that complete before `measured_from` are completed, but not measured.
     void begin(Instant measured_from) noexcept { from_ = measured_from; }
-    // Called each turn, and when calls complete.
+    // Sets the time. Called each turn, and when calls complete.
     void keep_time(Instant now) noexcept { now_ = now; }
     [[nodiscard]] Instant now() const noexcept { return now_; }
-    // The measured time ends. Calls under way may still complete, and their latencies count.
+    // Ends the measured time. Calls under way may still complete, and their latencies count.
     void end(Instant now, std::uint64_t not_begun) noexcept {
         to_ = now;
         measured_ = latency_ns_.count();
@@ -33,21 +33,21 @@ public:
     void add_failed() noexcept { ++failed_; }
     void add_checked() noexcept { ++checked_; }
     void add_unfinished(std::uint64_t calls) noexcept { unfinished_ += calls; }
-    // The first reason counts.
+    // Notes why the load cannot go on. The first reason counts.
     void fail(std::string why) {
         if (failure_.empty()) {
             failure_ = std::move(why);
         }
     }
 
-    // Why the load cannot go on. Empty if it can.
+    // Returns why the load cannot go on; empty if it can.
     [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
     [[nodiscard]] std::uint64_t completed() const noexcept { return completed_; }
     [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
     [[nodiscard]] std::uint64_t checked() const noexcept { return checked_; }
     [[nodiscard]] std::uint64_t unfinished() const noexcept { return unfinished_; }
     [[nodiscard]] std::uint64_t not_begun() const noexcept { return not_begun_; }  // due, but without room
-    // Of the measured time so far:
+    // These are of the measured time so far:
     [[nodiscard]] double rate_mops() const noexcept {
         const std::uint64_t measured = to_ == Instant::never() ? latency_ns_.count() : measured_;
         return seconds() > 0 ? static_cast<double>(measured) / seconds() / 1e6 : 0.0;

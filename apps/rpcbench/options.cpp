@@ -45,7 +45,7 @@ constexpr std::array kFeatures{
     Feature{"packing", &scalerpc::Features::packing},   Feature{"colouring", &scalerpc::Features::colouring},
 };
 
-// Arguments that mean something to some systems alone.
+// The arguments that only some systems use.
 struct Owned {
     const char* argument;
     SystemKind system;
@@ -113,7 +113,7 @@ void declare(CLI::App& app, Options& options) {
     app::add_output(app, options.ports.pcap, options.json);
 }
 
-// What an RPC system needs for its sessions.
+// Declares the arguments of an RPC system for its sessions.
 void declare_systems(CLI::App& app, Options& options) {
     app.add_option("--credits", options.erpc.credits, "erpc: packets in flight per session")
         ->check(CLI::Range(1U, erpc::kMaxCredits))
@@ -188,7 +188,7 @@ void declare_blocks(CLI::App& app, Options& options) {
         ->check(CLI::Range(1U, 64U));
 }
 
-// Which calls are made, how often, and which faults are injected.
+// Declares the kind and rate of calls, and the injected faults.
 void declare_load(CLI::App& app, Options& options) {
     app.add_option("--req", options.request_bytes, "request bytes")
         ->check(CLI::Range(0U, erpc::kMaxMessageBytes))
@@ -253,7 +253,8 @@ Status judge_system(const CLI::App& app, const Options& options) {
     return judge_time(app, options);
 }
 
-// Arguments of the two kinds of load exclude each other, and a client that thinks has no calls that are due.
+// Judges the arguments of the two kinds of load, which exclude each other. A client that thinks has no calls that are
+// due.
 Status judge_clients(const CLI::App& app) {
     const auto given = [&app](const char* argument) { return app.count(argument) != 0; };
     if (!given("--clients")) {

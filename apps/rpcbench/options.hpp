@@ -1,4 +1,4 @@
-// The own arguments of cairn-rpcbench, behind EAL's.
+// The own arguments of cairn-rpcbench, after EAL's.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace cairn::rpcbench {
 constexpr std::uint16_t kSessionsMax = 32767;  // of an lcore, as a client and as a server
 
 enum class SystemKind : std::uint8_t { Erpc, Copyrpc, Scalerpc, Rawwrite, Ud };
-// As in --system and in JSON.
+// Returns the name as in --system and in JSON.
 [[nodiscard]] const char* name_of(SystemKind system) noexcept;
 
 // Clients that each have a session of their own, instead of `window` calls over all sessions.
@@ -38,10 +38,10 @@ struct ErpcOptions {
 };
 
 struct CopyrpcOptions {
-    std::uint32_t ring_bytes = 0;  // of each session, for what comes; 0: by what is called
+    std::uint32_t ring_bytes = 0;  // of each session, for received messages; 0: follows from the size of the calls
     std::uint32_t receives = copyrpc::EndpointConfig{}.receives;  // batches of a session's peer in flight
     copyrpc::Flow flow = copyrpc::Flow::Credit;
-    std::uint32_t hold_messages = 0;  // that a batch is to have; 0: none is held
+    std::uint32_t hold_messages = 0;  // that a batch is to have; 0: no batch is held
 };
 
 struct ScalerpcOptions {
@@ -50,15 +50,15 @@ struct ScalerpcOptions {
     std::uint32_t group = 40;
     std::uint32_t slice_us = 100;
     scalerpc::Features features{};
-    bool serves_time = false;  // to servers whose slices are in step with this one's
+    bool serves_time = false;  // this server gives the time to servers with slices in step
     std::string time_server;   // the IP address of the server that this one follows; empty: none
     std::uint16_t time_service = 31851;
     std::uint32_t cohorts = 2;         // of servers in step
     std::uint32_t cohort = 0;          // of a client of such servers
     std::uint32_t work_us = 0;         // that a server's handlers compute
-    std::uint32_t legacy_threads = 0;  // of a worker, for types whose handlers take longer than a slice; 0: none
+    std::uint32_t legacy_threads = 0;  // of a worker, for types with handlers that take longer than a slice; 0: none
 
-    // Slices are in step with those of other servers.
+    // Returns whether slices are in step with those of other servers.
     [[nodiscard]] bool keeps_time() const noexcept { return serves_time || !time_server.empty(); }
 };
 constexpr std::uint16_t kTimeSessions = 64;  // followers of a time server's worker
@@ -80,8 +80,8 @@ struct Options {
     ClientOptions clients{};
     double rate_per_s = 0;  // calls that the process begins; 0: as many as the window allows
     bool check = false;
-    std::uint32_t sessions = 8;                    // of an lcore; a server of connections takes so many at most
-    std::optional<std::uint16_t> host_sessions{};  // of these, of one host; 0: its share; nothing: all
+    std::uint32_t sessions = 8;                    // of an lcore; the most that a server of connections takes
+    std::optional<std::uint16_t> host_sessions{};  // of these, of one host; 0: its share; nullopt: all
     ErpcOptions erpc{};
     CopyrpcOptions copyrpc{};
     ScalerpcOptions scalerpc{};

@@ -52,13 +52,13 @@ Totals totals_of(Workers workers) {
     return sum;
 }
 
-// Per call, whichever end this is.
+// Returns the count per call, at either end.
 double per_call(const Totals& sum, std::uint64_t count) {
     const std::uint64_t calls = sum.completed + sum.system.handled;
     return calls != 0 ? static_cast<double>(count) / static_cast<double>(calls) : 0;
 }
 
-// The payload of the direction that carries more.
+// Returns the payload rate of the direction that carries more.
 double gbit_s(const Options& options, const Totals& sum) {
     return sum.rate_mops * std::max(options.request_bytes, options.response_bytes) * 8 / 1e3;
 }
@@ -114,12 +114,12 @@ void print_counters(Workers workers) {
 
 namespace {
 
-// What a call took, in each stage. A server's calls are those that it handled.
+// Returns the time of a stage per call. A server's calls are those that it handled.
 double stage_ns(const StageTimes& times, Duration stage) {
     return times.calls != 0 ? static_cast<double>(stage.ns) / static_cast<double>(times.calls) : 0;
 }
 
-// The parts of a system's own turn are there if the system tells of them.
+// Prints the stages. The parts of a system's own turn are there if the system reports them.
 void print_stages(const StageTimes& times) {
     fmt::print(
         ",\"receive_ns\":{:.1f},\"handle_ns\":{:.1f},\"send_ns\":{:.1f},\"idle_ns\":{:.1f},\"handler_ns\":{:.1f}",
@@ -131,7 +131,7 @@ void print_stages(const StageTimes& times) {
     }
 }
 
-// [[percent, us], ...]
+// Prints [[percent, us], ...].
 void print_latencies(const telemetry::Histogram& latency_ns) {
     constexpr std::array kPercents{1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9};
     fmt::print(",\"latency_us\":[");
@@ -155,7 +155,7 @@ void print_slices(const SliceFigures& slices) {
         slices.begun, slices.notices_alone, slices.keys_ended, slices.fetches, slices.polls, slices.legacy_requests);
 }
 
-// Of several workers, the smallest.
+// Prints the page kind; of several workers, the smallest one.
 void print_pages(Workers workers) {
     mem::PageKind buffers = mem::PageKind::Huge;
     mem::PageKind messages = mem::PageKind::Huge;
@@ -167,7 +167,7 @@ void print_pages(Workers workers) {
     fmt::print(",\"buffer_pages\":\"{}\",\"message_pages\":\"{}\"", mem::name_of(buffers), mem::name_of(messages));
 }
 
-// Of the emulated cache.
+// Prints the counters of the emulated cache.
 void print_contexts(Workers workers) {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;

@@ -12,7 +12,7 @@ namespace cairn::rpcbench {
 
 using Workers = std::span<const std::unique_ptr<BenchWorker>>;
 
-// Prints on a thread of its own, so that no worker waits for a terminal.
+// Prints on a thread of its own, so that workers do not wait for a terminal.
 class ProgressPrinter {
 public:
     explicit ProgressPrinter(Workers workers);

@@ -87,7 +87,7 @@ SystemFigures ScalerpcSystem::figures() const {
     return figures;
 }
 
-// Clients that share blocks have none of their own.
+// Counts the memory. Clients that share blocks have none of their own.
 void ScalerpcSystem::count_memory(SystemFigures& figures) const {
     const scalerpc::EndpointConfig config = config_of(options_);
     const std::size_t caller = scalerpc::bytes_of_caller(config);

@@ -1,4 +1,4 @@
-// ScaleRPC under cairn-rpcbench, and RawWrite, which is ScaleRPC whose clients do not take turns.
+// ScaleRPC under cairn-rpcbench, and RawWrite, which is ScaleRPC without turns of its clients.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class ScalerpcSystem final : public ConnectedSystem<scalerpc::Endpoint, scalerpc
 public:
     static Result<std::unique_ptr<System>> create(const Stage& stage);
     ~ScalerpcSystem() override { drop_endpoint(); }  // before its clock and its threads
-    // The endpoint's part of it.
+    // Returns the endpoint's part of the options.
     [[nodiscard]] static scalerpc::EndpointConfig config_of(const Options& options);
     void look(Instant now) override;
     [[nodiscard]] SystemFigures figures() const override;
@@ -24,7 +24,7 @@ private:
     Status open(const Stage& stage);
     void count_memory(SystemFigures& figures) const;
 
-    std::unique_ptr<TimeKeeper> time_;              // of a server whose slices are in step with others'
+    std::unique_ptr<TimeKeeper> time_;              // of a server that is in step with others
     std::unique_ptr<rpc::BackgroundPool> threads_;  // with --legacy
 };
 

@@ -18,15 +18,15 @@ namespace cairn::rpcbench {
 template <class Endpoint>
 class Service {
 public:
-    // `watch` is told of handlers, if there is one.
+    // Makes the service. `watch`, if there is one, gets the times of handlers.
     explicit Service(const Options& options, HandlerWatch* watch = nullptr) noexcept
         : response_bytes_(options.response_bytes), work_(microseconds(options.scalerpc.work_us)), watch_(watch) {}
-    // The service outlives the endpoint. Errors: the endpoint sends no answers of that length.
+    // Sets the handlers. The service outlives the endpoint. Errors: the endpoint sends no answers of that length.
     Status open(Endpoint& endpoint) {
         const Status fits = endpoint.set_handler(kEcho, chosen<echo>(), this, response_bytes_);
         return fits.ok() ? endpoint.set_handler(kChecked, chosen<answer_checked>(), this, response_bytes_) : fits;
     }
-    // Gives what takes longer than a slice to the endpoint's threads. Errors: as above.
+    // As open(), for handlers that take longer than a slice: the endpoint's threads run them.
     // mutants: rpcbench-service-open-legacy
     Status open_legacy(Endpoint& endpoint) {
         const Status fits = endpoint.set_legacy_handler(kEcho, on_thread<kEcho>, this, response_bytes_);

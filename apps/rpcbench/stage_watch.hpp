@@ -1,5 +1,6 @@
-// Where a worker's time goes (--stages): receiving, handling, sending, idle turns; and what of it handlers take. Each
-// turn reads the CPU's counter four times, some 60 ns, and each handler twice; without the argument nothing is read.
+// Measures a worker's time by stage (--stages): receiving, handling, sending, idle turns, and the part of it that
+// handlers take. Each turn reads the CPU's counter four times, some 60 ns, and each handler twice; without the argument
+// it is not read.
 #pragma once
 
 #include <array>
@@ -16,11 +17,11 @@ struct StageTimes {
     Duration receive{};  // port, engine; eRPC's handlers run here
     Duration handle{};   // the system's own part of a turn; the handlers of the others run here
     Duration send{};     // engine, port
-    Duration idle{};     // whole turns in which nothing came and nothing was done
+    Duration idle{};     // whole turns without packets and without work
     Duration handler{};  // part of the stage in which handlers run: the service itself, and its answers
-    // Parts of `handle`, of a system that tells of them (rpc::TurnWatch):
-    Duration judge{};    // what came is read and judged, less the handlers
-    Duration compose{};  // what is to leave is composed and posted
+    // Parts of `handle`, for a system that reports them (rpc::TurnWatch):
+    Duration judge{};    // received messages are read and judged, less the handlers
+    Duration compose{};  // messages are composed and posted
     std::uint64_t calls = 0;
 
     StageTimes& operator+=(const StageTimes& other) noexcept {
@@ -34,7 +35,7 @@ struct StageTimes {
     }
 };
 
-// What the service tells of its handlers.
+// Receives the times of handlers from the service.
 class HandlerWatch : public rpc::TurnWatch {
 public:
     virtual void begin_handler() noexcept = 0;
@@ -44,8 +45,8 @@ protected:
     ~HandlerWatch() = default;
 };
 
-// A tenant that comes before the tenants of the system: its turn is where receiving ends. Times count between looks
-// during which calls ended, so that a server counts the times of its clients' runs alone.
+// Measures the stages, as a tenant that comes before the tenants of the system: its turn is where receiving ends. Times
+// count between looks during which calls ended. So a server counts the times of its clients' runs alone.
 template <class Clock>
 class StageWatch final : public HandlerWatch, private worker::Tenant {
 public:
@@ -58,7 +59,7 @@ public:
     void begin_handler() noexcept override { handler_began_ = clock_.now(); }
     void end_handler() noexcept override { handlers_ = handlers_ + (clock_.now() - handler_began_); }
     void on_taken() noexcept override { taken_ = clock_.now(); }
-    // The system has had its turn.
+    // Notes that the system has had its turn.
     void end_handling() noexcept { handled_ = clock_.now(); }
     // mutants: rpcbench-stage-watch-end-turn
     void end_turn(bool worked) noexcept {
@@ -76,7 +77,7 @@ public:
             recent_.compose = recent_.compose + (handled_ - taken_);
         }
     }
-    // `calls` that ended since the program began.
+    // Takes a look. `calls` is the number of calls that ended since the program began.
     void look(std::uint64_t calls) noexcept {
         recent_.calls = calls - calls_;
         calls_ = calls;
@@ -97,7 +98,7 @@ private:
     const Clock clock_{};
     Instant began_{};
     Instant received_{};
-    Instant taken_ = Instant{} - seconds(1);  // before `received_`: the system does not tell
+    Instant taken_ = Instant{} - seconds(1);  // before `received_`: the system does not report it
     Instant handled_{};
     Instant handler_began_{};
     Duration handlers_{};  // of the turn

@@ -1,4 +1,5 @@
-// What cairn-rpcbench needs of an RPC system beside its calls: an endpoint, sessions to a server, and figures.
+// The interface of an RPC system for cairn-rpcbench, in addition to its calls: an endpoint, sessions to a server, and
+// figures.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@
 
 namespace cairn::rpcbench {
 
-// What a worker gives its system. What is referred to outlives the system.
+// A worker's objects for its system. Objects that are referred to outlive the system.
 struct Stage {
     const Options& options;
     std::uint16_t number = 0;  // of the worker
@@ -36,14 +37,14 @@ struct Stage {
 
 constexpr std::size_t kBatchSizes = copyrpc::BatchSizes::kClasses;
 
-// Of groups that take turns.
+// The figures of groups that take turns.
 struct SliceFigures {
     std::uint64_t begun = 0;
-    std::uint64_t notices_alone = 0;    // ends of slices that no answer told
+    std::uint64_t notices_alone = 0;    // ends of slices that were not announced in an answer
     std::uint64_t keys_ended = 0;       // of clients that did not leave in time
     std::uint64_t fetches = 0;          // READs of waiting requests
     std::uint64_t polls = 0;            // blocks looked at
-    std::uint64_t legacy_requests = 0;  // that threads got, since their type takes longer than a slice
+    std::uint64_t legacy_requests = 0;  // that threads got, since requests of their type take longer than a slice
 
     SliceFigures& operator+=(const SliceFigures& other) noexcept {
         for (std::uint64_t SliceFigures::*const each :
@@ -62,12 +63,12 @@ struct SystemFigures {
     std::uint64_t notified = 0;          // cuts of a flow, for congestion
     std::uint64_t sessions_lost = 0;
     std::uint64_t batches_sent = 0;  // of messages; 0 without batches
-    // Of these: batches of no message, of one, of 2 and more, of 4 and more, and so on.
+    // Of these: batches without a message, with one, with 2 and more, with 4 and more, and so on.
     std::array<std::uint64_t, kBatchSizes> batches_by_size{};
     std::uint64_t packets_sent = 0;  // 0: not known
     SliceFigures slices{};
     std::uint64_t bytes_of_session = 0;   // memory of an idle one
-    std::uint64_t bytes_beside_pool = 0;  // memory of the sessions that are open, beside the pool of messages
+    std::uint64_t bytes_beside_pool = 0;  // memory of the open sessions, apart from the pool of messages
 
     SystemFigures& operator+=(const SystemFigures& other) noexcept {
         handled += other.handled;
@@ -93,7 +94,7 @@ public:
     System& operator=(const System&) = delete;
     virtual ~System() = default;
 
-    // Called every few milliseconds. Finds the service and begins the sessions.
+    // Finds the service and begins the sessions. Called every few milliseconds.
     virtual void look(Instant now) = 0;
     // Ends the sessions.
     virtual void close(Instant now) = 0;
@@ -104,14 +105,14 @@ public:
     [[nodiscard]] Load& load() noexcept { return *load_; }
     [[nodiscard]] const Load& load() const noexcept { return *load_; }
     [[nodiscard]] const std::vector<SessionId>& sessions() const noexcept { return sessions_; }
-    // True once the sessions of a client are open.
+    // Returns whether the sessions of a client are open.
     [[nodiscard]] bool is_connected() const noexcept { return connected_ == options_.sessions; }
-    // Why the system cannot go on. Empty if it can.
+    // Returns why the system cannot go on; empty if it can.
     [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
 
 protected:
     explicit System(const Options& options) noexcept : options_(options) {}
-    // The first reason counts.
+    // Notes why it cannot go on. The first reason counts.
     void fail(std::string why) {
         if (failure_.empty()) {
             failure_ = std::move(why);
@@ -128,7 +129,7 @@ private:
     std::string failure_;
 };
 
-// What the systems do alike.
+// The common part of all systems.
 template <class Endpoint>
 class SystemOf : public System {
 public:
@@ -144,7 +145,7 @@ public:
 protected:
     ~SystemOf() override = default;
     explicit SystemOf(const Stage& stage) noexcept : System(stage.options), service_(stage.options, stage.watch) {}
-    // Takes the endpoint, serves if the options say so, and makes the load. Errors: those of Service::open()
+    // Takes the endpoint, serves if the options ask for a server, and makes the load. Errors: those of Service::open()
     // and Load::prepare().
     Status take(std::unique_ptr<Endpoint> endpoint, const Stage& stage) {
         endpoint_ = std::move(endpoint);
@@ -160,7 +161,7 @@ protected:
         }
         return load_->prepare();
     }
-    // For a system whose endpoint uses what the system owns.
+    // Ends the endpoint, for a system that owns objects which the endpoint uses.
     void drop_endpoint() noexcept { endpoint_.reset(); }
     [[nodiscard]] Service<Endpoint>& service() noexcept { return service_; }
     [[nodiscard]] Endpoint& endpoint() noexcept { return *endpoint_; }
@@ -175,7 +176,7 @@ private:
 // endpoint; the service is taken.
 Result<std::unique_ptr<System>> make_system(const Stage& stage, Instant now);
 [[nodiscard]] roce::EngineConfig engine_config(const Options& options);
-// The memory of sessions, of a worker.
+// Returns the memory of a worker's sessions.
 [[nodiscard]] std::size_t session_memory(const Options& options);
 
 }  // namespace cairn::rpcbench

@@ -1,4 +1,4 @@
-// Which system the options name.
+// Makes the system that the options name.
 #include "apps/rpcbench/copyrpc_system.hpp"
 #include "apps/rpcbench/erpc_system.hpp"
 #include "apps/rpcbench/scalerpc_system.hpp"

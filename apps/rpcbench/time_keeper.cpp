@@ -35,7 +35,7 @@ scalerpc::EndpointConfig TimeKeeper::config_of(const Options& options) {
     return config;
 }
 
-// All workers of a time server have slots that begin at the same times.
+// Makes a time keeper. All workers of a time server have slots that begin at the same times.
 TimeKeeper::TimeKeeper(const Stage& stage) : stage_(stage), clock_(clock_of(stage.options.scalerpc), Instant{}) {}
 
 TimeKeeper::~TimeKeeper() {

@@ -13,13 +13,13 @@
 
 namespace cairn::rpcbench {
 
-// Has an endpoint of its own, since what is said of the time must not wait for a slice.
+// Has an endpoint of its own, since messages about the time must not wait for a slice.
 class TimeKeeper {
 public:
-    // Of its endpoint.
+    // Returns the configuration of its endpoint.
     [[nodiscard]] static scalerpc::EndpointConfig config_of(const Options& options);
 
-    // Serves the time, or asks for it, as the options say. Errors: those of the endpoint; the service is taken.
+    // Serves the time, or asks for it, as the options choose. Errors: those of the endpoint; the service is taken.
     static Result<std::unique_ptr<TimeKeeper>> create(const Stage& stage, verbs::Device& device,
                                                       connections::Home& home);
     TimeKeeper(const TimeKeeper&) = delete;
@@ -27,7 +27,7 @@ public:
     ~TimeKeeper();
 
     [[nodiscard]] scalerpc::SliceClock& clock() noexcept { return clock_; }
-    // Of a follower: connects, again if need be, and says on stderr whether its clock is in step.
+    // Connects a follower, again if need be, and reports on stderr whether its clock is in step.
     void look(Instant now);
 
 private:
@@ -45,8 +45,8 @@ private:
     std::unique_ptr<Follower> follower_;
     bool connected_ = false;
     bool in_step_ = false;
-    std::uint64_t taken_ = 0;  // answers, when it was last looked
-    Instant last_taken_{};     // when there was one; else when the first try to connect was
+    std::uint64_t taken_ = 0;  // answers at the last look
+    Instant last_taken_{};     // time of the last answer; before the first one, of the first try to connect
     Instant next_try_{};
     Instant next_warning_{};
 };

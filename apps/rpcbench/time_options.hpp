@@ -1,4 +1,4 @@
-// The arguments of cairn-rpcbench for ScaleRPC servers whose slices are in step.
+// The arguments of cairn-rpcbench for ScaleRPC servers with slices in step.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ inline void declare_time(CLI::App& app, Options& options) {
         ->capture_default_str();
 }
 
-// Errors: the address is none; arguments that do not go together.
+// Judges the arguments. Errors: the address is none; arguments that do not go together.
 inline Status judge_time(const CLI::App& app, const Options& options) {
     const ScalerpcOptions& own = options.scalerpc;
     if (!own.time_server.empty() && !net::IpAddress::parse(own.time_server).ok()) {

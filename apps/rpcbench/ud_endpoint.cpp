@@ -42,7 +42,7 @@ void UdEndpoint::look(Instant now) noexcept {
     end_late_calls(now);
 }
 
-// A datagram was lost, or its session ended.
+// Ends calls that lost a datagram, or their session.
 // mutants: rpcbench-ud-end-late-calls
 void UdEndpoint::end_late_calls(Instant now) noexcept {
     for (std::uint32_t index = 0; calls_.pending() != 0 && index < posted_.size(); ++index) {

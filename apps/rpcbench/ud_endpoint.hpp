@@ -1,6 +1,6 @@
 // Calls over unreliable datagrams, as FaSST makes them: one queue pair for all peers, a SEND for the request and one
-// for the answer. It is what cairn-rpcbench compares others with, and no more than that: nothing is sent again, so that
-// a datagram that is lost costs its call; a message is one datagram; handlers answer at once.
+// for the answer. The benchmark compares other systems with it, so it does no more than that. Packets are not sent
+// again, so a lost datagram costs its call. A message is one datagram. Handlers answer at once.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,18 @@
 
 namespace cairn::rpcbench {
 
-// A tenant of the device's worker.
+// An endpoint, which is a tenant of the device's worker.
 class UdEndpoint final : public rpc::RequestTypes<UdEndpoint>, private rpc::RequestKeeper, private worker::Tenant {
 public:
-    // Device, home and pool outlive the endpoint. Errors: no datagram carries so long a message; no memory.
+    // Makes an endpoint. Device, connections and pool outlive it. Errors: no datagram carries a message of that length;
+    // no memory.
     static Result<std::unique_ptr<UdEndpoint>> create(const UdConfig& config, verbs::Device& device,
                                                       connections::Home& home, rpc::MsgPool& pool);
     ~UdEndpoint();
     UdEndpoint(const UdEndpoint&) = delete;
     UdEndpoint& operator=(const UdEndpoint&) = delete;
 
-    // Tells hosts that ask for the port where the queue pair is. Errors: the port is taken.
+    // Answers hosts that ask for the port with the number of the queue pair. Errors: the port is taken.
     Status listen(std::uint16_t port) { return sessions_.listen(port); }
     void set_session_callback(UdCallback callback, void* context) noexcept {
         sessions_.set_callback(callback, context);
@@ -39,8 +40,8 @@ public:
     // Posts a call. It fails with DeadlinePassed if no answer comes within the peer's timeout, since a datagram was
     // lost.
     rpc::Posted post(SessionId session, const rpc::Call& call, Instant now) noexcept;
-    // For a handler, of its own request alone. The room is all 0. False, or no room: another request's handle, or no
-    // datagram is so long.
+    // These are for a handler, and its own request alone. The room is all 0. They return no room, or false, if the
+    // handle is of another request, or no datagram is long enough.
     [[nodiscard]] std::span<std::uint8_t> reserve(const rpc::RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const rpc::RequestHandle& handle, Instant now) noexcept;
     bool answer(const rpc::RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
@@ -52,7 +53,7 @@ public:
 
 private:
     UdEndpoint(const UdConfig& config, verbs::Device& device, connections::Home& home, std::unique_ptr<UdRoad> road);
-    // A request is answered by its handler, or refused when that returns.
+    // Does nothing: a request is answered by its handler, or refused when that returns.
     void keep(const rpc::RequestHandle&) noexcept override {}
     bool drop(const rpc::RequestHandle&) noexcept override { return false; }
     bool decline(const rpc::RequestHandle&) noexcept override { return false; }
@@ -77,10 +78,10 @@ private:
     rpc::CallTable calls_;
     rpc::Backlog backlog_{};
     std::vector<Instant> posted_;                  // of calls, by index; never(): none is under way
-    std::optional<rpc::RequestHandle> handled_{};  // the request whose handler runs
+    std::optional<rpc::RequestHandle> handled_{};  // the request of the running handler
     std::uint32_t reserved_bytes_ = 0;
     std::uint32_t under_way_ = 0;  // requests that were sent
-    bool waits_ = false;           // messages lie unread for want of room for answers
+    bool waits_ = false;           // messages wait unread, since there is no room for answers
     Instant next_look_{};
     worker::Tenancy tenancy_;
     const telemetry::Registration registration_;

@@ -17,7 +17,7 @@ bool UdEndpoint::on_turn(Instant now) noexcept {
     if (now >= next_look_) {
         look(now);
     }
-    // Each message is answered by one at most.
+    // Each message has at most one answer.
     waits_ = road_->room() < UdRoad::kBurst;
     bool worked = false;
     if (!waits_) {
@@ -61,7 +61,7 @@ void UdEndpoint::on_request(const UdArrival& arrival, Instant now) noexcept {
     }
 }
 
-// The buffer has been that of datagrams to other peers.
+// Returns zeroed room: the buffer has been that of datagrams to other peers.
 std::span<std::uint8_t> UdEndpoint::reserve(const rpc::RequestHandle& handle, std::uint32_t bytes) noexcept {
     const std::span<std::uint8_t> room = room_for(handle, bytes);
     clear_bytes(room.data(), room.size());
@@ -133,7 +133,8 @@ rpc::Posted UdEndpoint::post(SessionId session, const rpc::Call& call, Instant n
     return {rpc::PostVerdict::Posted, calls_.id_of(index)};
 }
 
-// Leaves the room that answers need, and sends no more than a server has receive requests for, as FaSST does.
+// Sends calls of the backlog. It leaves the room that answers need, and sends no more than a server has receive
+// requests for, as FaSST does.
 // mutants: rpcbench-ud-send-backlog
 void UdEndpoint::send_backlog() noexcept {
     if (backlog_.empty()) {

@@ -7,10 +7,11 @@
 
 namespace cairn::rpcbench {
 
-// A caller says Hello, proves by the token of the server's Challenge that it has its address, and gets a Welcome.
+// The kinds of messages. A caller sends Hello, proves by the token of the server's Challenge that it has its address,
+// and gets a Welcome.
 enum class UdKind : std::uint8_t { Hello = 1, Challenge, Welcome, Request, Response, Refusal, Bye };
 
-// In front of each message.
+// The header of each message.
 struct RawUdMessage {
     static constexpr std::uint8_t kVersion = 0xd1;
 
@@ -20,7 +21,7 @@ struct RawUdMessage {
     std::uint8_t reserved;
     Be16 session;  // of the receiver; of a Hello and a Challenge, the caller's
     Be16 own;      // of the sender, in a Welcome; of the caller, in a Hello
-    Be64 token;    // tells the session's packets from strangers'; 0 in a first Hello
+    Be64 token;    // distinguishes the session's packets from forged ones; 0 in a first Hello
     Be64 call;     // of the caller's choice; comes back with the answer
 };
 static_assert(sizeof(RawUdMessage) == 24 && alignof(RawUdMessage) == 1);

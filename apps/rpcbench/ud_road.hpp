@@ -1,4 +1,4 @@
-// The queue pair of --system ud, with the memory that its datagrams come to and leave from.
+// The queue pair of --system ud, with the memory of its received and sent datagrams.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace cairn::rpcbench {
 
-// A message as it came. It is valid until the road is asked for the next ones.
+// A received message. It is valid until the next receive().
 struct UdArrival {
     RawUdMessage head{};
     std::span<const std::uint8_t> grh{};
@@ -21,7 +21,7 @@ struct UdArrival {
     Qpn from{};
 };
 
-// Where messages of a session go.
+// The destination of a session's messages.
 struct UdWay {
     const verbs::Ah* to = nullptr;
     Qpn qpn{};
@@ -32,23 +32,23 @@ public:
     static constexpr std::size_t kBurst = 64;
     static constexpr std::uint32_t kSlots = 1024;  // for each direction; a turn brings 64 datagrams at most
 
-    // Device and pool outlive the road. Errors: no datagram carries so long a message; no memory.
+    // Makes the router. Device and pool outlive it. Errors: no datagram carries a message of that length; no memory.
     static Result<std::unique_ptr<UdRoad>> create(std::uint32_t message_bytes, verbs::Device& device,
                                                   rpc::MsgPool& pool);
     ~UdRoad();
     UdRoad(const UdRoad&) = delete;
     UdRoad& operator=(const UdRoad&) = delete;
 
-    // Takes what came, kBurst messages at most.
+    // Takes received messages, kBurst at most.
     [[nodiscard]] std::span<const UdArrival> receive(telemetry::CounterSet<UdBreach>& breaches) noexcept;
-    // Gives back the memory of what receive() returned.
+    // Gives back the memory of the messages that receive() returned.
     void release_received() noexcept;
 
-    // How many messages may be sent. Others that were sent have not left.
+    // Returns how many messages may be sent. The others have been sent and have not left.
     [[nodiscard]] std::uint32_t room() noexcept;
-    // The payload of the message that is sent next. There is room (asserted).
+    // Returns the payload of the message that is sent next. There is room (asserted).
     [[nodiscard]] std::uint8_t* payload() noexcept { return place_of(kSlots + next_place()) + sizeof(RawUdMessage); }
-    // Sends it. There is room (asserted).
+    // Sends that message. There is room (asserted).
     void send(const UdWay& way, const RawUdMessage& head, std::uint32_t payload_bytes) noexcept;
 
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->qpn(); }
@@ -75,7 +75,7 @@ private:
     std::array<verbs::Completion, kBurst> completions_{};
     std::array<UdArrival, kBurst> arrivals_{};
     std::array<verbs::Completion, kBurst> done_{};  // of sends
-    std::size_t received_ = 0;                      // completions whose memory was not given back
+    std::size_t received_ = 0;                      // completions whose memory has not been given back
     std::uint64_t sent_ = 0;
     std::uint64_t left_ = 0;  // of these, as far as is known
 };

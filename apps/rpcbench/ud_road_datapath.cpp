@@ -7,7 +7,7 @@ namespace cairn::rpcbench {
 
 namespace {
 
-constexpr std::uint64_t kSignalled = 16;  // one of so many SENDs has a completion
+constexpr std::uint64_t kSignalled = 16;  // one of this many SENDs has a completion
 static_assert(UdRoad::kSlots % kSignalled == 0);
 
 }  // namespace

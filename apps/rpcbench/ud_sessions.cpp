@@ -8,9 +8,9 @@ namespace cairn::rpcbench {
 namespace {
 
 constexpr Duration kHelloInterval = milliseconds(20);
-constexpr Instant kLeaving =
-    Instant::never();                      // in UdSession::asked: it ends with the next look, its Bye has left then
-constexpr std::int64_t kIdlePatience = 4;  // a caller that asks for nothing is silent, too: its peer's timeouts
+constexpr Instant kLeaving = Instant::never();  // a value of UdSession::asked: the session ends with the next look,
+                                                // since its Bye has left by then
+constexpr std::int64_t kIdlePatience = 4;  // in peer timeouts: a caller that makes no calls is silent, too
 
 std::array<std::uint64_t, 2> words_of(const net::IpAddress& address) {
     std::array<std::uint64_t, 2> words{};
@@ -116,7 +116,7 @@ void UdSessions::look(bool calls_pending, Instant now) noexcept {
         const bool asks = session.state == UdSession::State::Asking;
         const Instant heard = asks ? session.heard : server_heard_;
         const bool waits = asks || calls_pending;
-        // Calls that were lost end before: if only those are under way, their server is silent and lives.
+        // Lost calls end before. If only such calls are under way, their server is silent and alive.
         const Duration patience = asks ? config_.peer_timeout : config_.peer_timeout * 2;
         if (refused_ || (waits && server_ && now - heard > patience)) {
             end(session, session.state == UdSession::State::Open);
@@ -136,7 +136,7 @@ void UdSessions::say_hello(UdSession& session, Instant now) noexcept {
     road_.send(session.way(), hello, 0);
 }
 
-// A caller that has it gets what is sent to its address.
+// Returns the token. A caller that has it receives packets that are sent to its address.
 std::uint64_t UdSessions::token_for(const UdArrival& hello, const net::IpAddress& from) const noexcept {
     const auto words = words_of(from);
     return sip_hash(config_.seed, words[0], words[1], (std::uint64_t{hello.from.value} << 16U) | hello.head.own.get());
@@ -202,7 +202,7 @@ void UdSessions::on_hello(const UdArrival& arrival, Instant now) noexcept {
     road_.send({to.value().get(), arrival.from}, reply, 0);
 }
 
-// The caller's session: the one that it has, a free one, or that of a peer that is silent for so long that it may be
+// Returns the caller's session. It is the one that the caller has, a free one, or that of a silent peer which may be
 // gone.
 UdSession* UdSessions::session_for(const UdArrival& hello, const net::IpAddress& from, Instant now) noexcept {
     UdSession* best = nullptr;

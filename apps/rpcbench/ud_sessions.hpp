@@ -1,4 +1,4 @@
-// The sessions of --system ud: how callers find the service, and which callers may use it.
+// The sessions of --system ud: callers find the service, and the server admits them.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct UdSession {
     std::uint64_t token = 0;
     net::IpAddress remote{};
     std::unique_ptr<verbs::Ah> to;
-    Instant heard{};  // of a caller; while we ask, when we began to
+    Instant heard{};  // of a caller; while we ask, the time when we began
     Instant asked{};  // its last Hello
 
     [[nodiscard]] UdWay way() const noexcept { return {to.get(), qpn}; }
@@ -45,7 +45,7 @@ struct UdSession {
 
 class UdSessions {
 public:
-    // All of them outlive the object.
+    // Keeps the arguments. All of them outlive the object.
     UdSessions(const UdConfig& config, verbs::Device& device, connections::Home& home, UdRoad& road,
                UdStatistics& statistics);
 
@@ -62,12 +62,12 @@ public:
         return number < sessions_.size() && sessions_[number].state == UdSession::State::Open ? &sessions_[number]
                                                                                               : nullptr;
     }
-    // Whose message it is, which the session's token shows. nullptr: a stranger's, and counted.
+    // Finds the session of a message by its token. Returns nullptr for an unknown peer, and counts it.
     [[nodiscard]] UdSession* find(const UdArrival& arrival, Instant now) noexcept;
-    // A message that is neither a request nor an answer. There is room to send one.
+    // Takes a message that is neither a request nor an answer. There is room to send one.
     void on_control(const UdArrival& arrival, Instant now) noexcept;
-    // Called every few milliseconds. Sends Hellos as far as there is room. Ends sessions of ours whose peer does not
-    // answer; of open ones, if calls are under way.
+    // Sends Hellos as far as there is room. Ends sessions of ours if their peer does not answer; open ones only if
+    // calls are under way. Called every few milliseconds.
     void look(bool calls_pending, Instant now) noexcept;
 
     [[nodiscard]] std::size_t count() const noexcept { return open_; }
@@ -90,8 +90,8 @@ private:
     UdStatistics& statistics_;
     verbs::Connector directory_;
     std::optional<verbs::DatagramId> question_;
-    std::optional<Qpn> server_;  // where our peer serves
-    bool refused_ = false;       // it does not
+    std::optional<Qpn> server_;  // the queue pair of our peer's service
+    bool refused_ = false;       // our peer does not serve
     Instant server_heard_{};     // over any session: each has few calls, and one that was lost is no sign
     std::vector<UdSession> sessions_;
     std::size_t open_ = 0;  // sessions that are not free

@@ -15,7 +15,7 @@ namespace {
 // The functions without which no program opens a device.
 constexpr std::array<std::string_view, 2> kVerbs{"ibv_get_device_list", "ibv_open_device"};
 
-// Reads within the bounds of a file. What lies outside is nullopt.
+// Reads within the bounds of a file. Parts outside are nullopt.
 class Image {
 public:
     explicit Image(std::span<const std::uint8_t> file) noexcept : file_(file) {}
@@ -37,7 +37,7 @@ public:
         std::memcpy(&read, bytes->data(), sizeof(Value));
         return read;
     }
-    // Reads a table of `count` entries. nullopt also if its entries are of another size than ours.
+    // Reads a table of `count` entries. Returns nullopt also if its entries have another size than ours.
     template <class Entry>
     [[nodiscard]] std::optional<std::vector<Entry>> table(std::uint64_t at, std::uint64_t count,
                                                           std::uint64_t entry_bytes) const {
@@ -75,7 +75,7 @@ std::optional<std::string_view> text_at(std::span<const std::uint8_t> texts, std
 
 using Segments = std::vector<Elf64_Phdr>;
 
-// Returns where the byte that is loaded at `address` lies in the file, and how many of its segment follow.
+// Returns the bytes that are loaded from `address` on, up to the end of its segment.
 std::optional<std::span<const std::uint8_t>> loaded_at(const Image& image, const Segments& segments,
                                                        std::uint64_t address) noexcept {
     for (const Elf64_Phdr& segment : segments) {
@@ -88,7 +88,7 @@ std::optional<std::span<const std::uint8_t>> loaded_at(const Image& image, const
     return std::nullopt;
 }
 
-// The entries of the dynamic section up to its end; nullopt if it lies outside.
+// Returns the entries of the dynamic section up to its end; nullopt if it lies outside.
 std::optional<std::vector<Elf64_Dyn>> dynamic_entries(const Image& image, const Segments& segments) {
     for (const Elf64_Phdr& segment : segments) {
         if (segment.p_type == PT_DYNAMIC) {
@@ -149,7 +149,7 @@ bool read_interpreter(const Image& image, const Segments& segments, ElfFacts& fa
     return true;
 }
 
-// True if the table of symbols defines a verbs function.
+// Returns whether the table of symbols defines a verbs function.
 bool defines_verbs(const Image& image, const Elf64_Shdr& symbols, const Elf64_Shdr& names) {
     const auto texts = image.part(names.sh_offset, names.sh_size);
     const auto table =
@@ -164,7 +164,7 @@ bool defines_verbs(const Image& image, const Elf64_Shdr& symbols, const Elf64_Sh
     });
 }
 
-// Sections are for those who look; what is wrong with them harms no loading, and shows nothing.
+// Reads the symbols. Sections do not take part in loading: a wrong one is skipped.
 // mutants: run-elf-read-symbols
 void read_symbols(const Image& image, const Elf64_Ehdr& header, ElfFacts& facts) {
     const auto sections = image.table<Elf64_Shdr>(header.e_shoff, header.e_shnum, header.e_shentsize);

@@ -1,4 +1,4 @@
-// What an ELF file says about how it is loaded. Pure: bytes in, facts out.
+// Reads how an ELF file is loaded. Pure: bytes in, facts out.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cairn::launch {
 enum class ElfError : std::uint8_t {
     NoElf,      // it does not begin like one
     BigEndian,  // not of this machine, so that nothing else of it was read
-    Bits32,     // likewise
+    Bits32,     // as BigEndian
     Damaged     // a table or a text lies outside the file
 };
 

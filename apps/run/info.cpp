@@ -1,4 +1,4 @@
-// --info: the devices, asked of the library itself, and what this machine allows.
+// --info: the devices, as the library itself reports them, and the means that this machine allows.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace cairn::launch {
 
 namespace {
 
-// The library as a program has it.
+// The library as a program loads it.
 struct Verbs {
     decltype(&::ibv_get_device_list) get_device_list = nullptr;
     decltype(&::ibv_get_device_guid) get_device_guid = nullptr;

@@ -1,4 +1,4 @@
-// The judge: facts in, a verdict out.
+// The judge: takes facts, and returns a verdict.
 #include <elf.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Where our libraries are: beside this program, in a build tree or in an installed one.
+// Finds our libraries, relative to this program, in a build tree or an installed one.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace cairn::launch {
 
 struct Libraries {
-    std::vector<std::string> folders;  // those with a library that takes the place of the distribution's
+    std::vector<std::string> folders;  // the ones with a library that replaces the distribution's
     std::vector<std::string> names;    // of these: libibverbs.so.1 and librdmacm.so.1 if it was built
     std::string shim;                  // libcairn-shim.so; empty: not there
 
@@ -17,7 +17,7 @@ struct Libraries {
     [[nodiscard]] std::string search_path(const std::string& before) const;
 };
 
-// Errors: there is no libibverbs.so.1; a folder's name that LD_LIBRARY_PATH cannot hold.
+// Finds the libraries. Errors: there is no libibverbs.so.1; a folder's name that LD_LIBRARY_PATH cannot hold.
 [[nodiscard]] Result<Libraries> find_libraries(const std::string& folder_of_program);
 
 }  // namespace cairn::launch

@@ -25,7 +25,7 @@ void set_variable(const char* name, const std::optional<std::string>& value) {
     }
 }
 
-// The options that stand for variables of the environment.
+// Sets the variables of the environment that the options replace.
 void set_environment(const launch::Options& options, const launch::Libraries& libraries) {
     set_variable("CAIRN_DEVICES", options.devices);
     set_variable("CAIRN_PCAP", options.pcap);
@@ -35,7 +35,7 @@ void set_environment(const launch::Options& options, const launch::Libraries& li
     setenv("LD_LIBRARY_PATH", libraries.search_path(before == nullptr ? "" : before).c_str(), 1);
 }
 
-// Becomes the program. Returns what prevented it.
+// Becomes the program. Returns the reason if it cannot.
 Error execute(const std::string& path, const std::vector<std::string>& command) {
     std::vector<char*> arguments;
     for (const std::string& argument : command) {

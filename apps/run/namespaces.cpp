@@ -1,4 +1,4 @@
-// Private namespaces: a /sys/class and a /dev with our devices beside all that stands there.
+// Private namespaces: a /sys/class and a /dev with our devices in addition to all that is there.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -40,7 +40,8 @@ bool write_text(const char* path, const std::string& text) noexcept {
     return written;
 }
 
-// Who may not have a mount namespace may have one in a user namespace of his own, where he stays who he is.
+// Makes a mount namespace. A user that may not have one may have one in a user namespace of its own, and keeps its
+// number there.
 Status unshare_mounts(bool asked_for) {
     const uid_t user = geteuid();
     const gid_t group = getegid();
@@ -56,7 +57,7 @@ Status unshare_mounts(bool asked_for) {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
         return refused("unshare");
     }
-    // The kernel lets an ordinary user map his group only after this; it is not there where it is not needed.
+    // The kernel lets an ordinary user map its group only after this. The file is missing if it is not needed.
     if (!write_text("/proc/self/setgroups", "deny") && errno != ENOENT) {
         return refused("/proc/self/setgroups");
     }
@@ -70,10 +71,12 @@ Status unshare_mounts(bool asked_for) {
 // A folder that another one is mounted on.
 struct Covered {
     OwnedFd folder;
-    OwnedFd copy;  // of it, with all that is mounted in it, which is mounted nowhere yet; of kernels that can
+    OwnedFd copy;  // a copy of the folder, with all that is mounted in it, which is mounted nowhere yet; not open if
+                   // the kernel cannot make it
 };
 
-// The kernel looks for pseudo-terminals beside the node that is opened, which has to stand in its own folder.
+// Keeps a node together with its folder. The kernel looks for pseudo-terminals next to the node that is opened, which
+// has to stand in its own folder.
 bool keep_with_folder(const Covered& covered, const char* name, const std::string& path) noexcept {
     const std::string hidden = fmt::format(".beside-{}", name);
     const std::string folder = path.substr(0, path.rfind('/') + 1) + hidden;
@@ -82,11 +85,11 @@ bool keep_with_folder(const Covered& covered, const char* name, const std::strin
            symlink(fmt::format("{}/{}", hidden, name).c_str(), path.c_str()) == 0;
 }
 
-// Lets what stands at `name` of the covered folder stand at `path`.
+// Makes the entry `name` of the covered folder appear at `path`.
 bool keep(const Covered& covered, const char* name, const std::string& path) noexcept {
     struct stat facts {};
     if (fstatat(covered.folder.get(), name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
-        return errno == ENOENT;  // it went meanwhile
+        return errno == ENOENT;  // it was removed meanwhile
     }
     if (S_ISLNK(facts.st_mode)) {
         std::array<char, PATH_MAX> target{};
@@ -101,7 +104,7 @@ bool keep(const Covered& covered, const char* name, const std::string& path) noe
     return made && (mount(source.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0 || errno == ENOENT);
 }
 
-// Covers a folder with an empty one, in which all that stood there stands again, except for `names`.
+// Covers a folder with an empty one. All entries but `names` appear in that one again.
 Status cover(const char* folder, const std::vector<std::string_view>& names) {
     const Covered covered{OwnedFd(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)),
                           OwnedFd(open_tree(AT_FDCWD, folder, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE))};
@@ -146,7 +149,7 @@ Status enter_namespaces(const ViewPlan& plan, bool asked_for) {
     if (Status unshared = unshare_mounts(asked_for); !unshared.ok()) {
         return unshared;
     }
-    // What is mounted outside later still comes in. Nothing goes out.
+    // Later mounts outside still appear in here. Mounts in here do not appear outside.
     if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
         return refused("a mount on /");
     }
@@ -162,8 +165,8 @@ Status enter_namespaces(const ViewPlan& plan, bool asked_for) {
     return done;
 }
 
-// The child says what came of it: who ignores the ends of its children, as some programs that start this one do, is not
-// told by waitpid().
+// Tries it in a child, which reports the result through a pipe. Some programs that start this one ignore the ends of
+// their children: waitpid() returns no status then.
 // mutants: run-probe-namespaces
 Status probe_namespaces(const ViewPlan& plan, bool asked_for) {
     constexpr std::string_view kEntered = "entered";

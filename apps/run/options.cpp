@@ -29,7 +29,7 @@ constexpr const char* kFooter =
     "\nExit status: the program's; 2 if it is out of reach or an argument is wrong. Of --stat PID, 1 if that program\n"
     "does not use the library.";
 
-// Returns what is wrong with it; empty: nothing.
+// Returns why the text is no process number; empty if it is one.
 std::string refuse_no_pid(const std::string& text) {
     int pid = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);

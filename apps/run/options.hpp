@@ -10,7 +10,7 @@
 
 namespace cairn::launch {
 
-// How the program gets to see its devices in /sys/class/infiniband and /dev/infiniband.
+// The means by which the program sees its devices in /sys/class/infiniband and /dev/infiniband.
 enum class View : std::uint8_t {
     Auto,        // by namespaces if they are allowed, else by the shim
     Namespaces,  // private user and mount namespaces
@@ -23,7 +23,7 @@ enum class Task : std::uint8_t { Run, Info, Stat };
 struct Options {
     Task task = Task::Run;
     View view = View::Auto;
-    // They take the place of the variables of the environment.
+    // They replace the variables of the environment.
     std::optional<std::string> devices{};
     std::optional<std::string> pcap{};
     std::optional<std::string> faults{};
@@ -32,7 +32,7 @@ struct Options {
     std::vector<std::string> command{};
 };
 
-// Errors: an argument that is wrong, by name, and the remedy; no program.
+// Parses the arguments. Errors: a wrong argument, by name, and the remedy; no program.
 Result<Options> parse_options(int argc, char** argv);
 
 }  // namespace cairn::launch

@@ -1,4 +1,4 @@
-// Whether a program would use our library, and why not.
+// Judges whether a program would use our library, and why not.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Loaded {
     std::string path;
 };
 
-// Reads what `ld.so --list PROGRAM` prints. Lines of another form are left out, as are libraries that are not found.
+// Reads the output of `ld.so --list PROGRAM`. Lines of another form are left out, as are libraries that are not found.
 [[nodiscard]] std::vector<Loaded> parse_loader_listing(std::string_view text);
 
 // Returns the interpreter that the first line of a script names; empty: it is no script, or names none.
@@ -30,11 +30,12 @@ struct ProgramFacts {
     std::vector<Loaded> loaded;
 };
 
-// Judges whether the loader gives the program our libraries. Errors: it does not, with the reason and what helps.
+// Judges whether the loader gives the program our libraries. Errors: it does not, with the reason and the remedy.
 [[nodiscard]] Status judge_program(const ProgramFacts& program, const Libraries& libraries);
 
-// Finds the program as a shell does, follows scripts to their interpreters, asks the loader what it would load, and
-// judges. Returns the path to execute. Errors: those of judge_program(); it is not there, not a file, not executable.
+// Finds the program as a shell does, follows scripts to their interpreters, asks the loader for the program's
+// libraries, and judges. Returns the path to execute. Errors: those of judge_program(); it is not there, not a file,
+// not executable.
 [[nodiscard]] Result<std::string> reach_program(const std::string& name, const Libraries& libraries);
 
 }  // namespace cairn::launch

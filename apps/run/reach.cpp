@@ -1,4 +1,4 @@
-// Finding a program, and asking the kernel, its file and the loader about it.
+// Finds a program, and reads from the kernel, its file and the loader how it is loaded.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -101,7 +101,7 @@ bool gains_rights(const std::string& path) noexcept {
     return other_user || other_group || capabilities;
 }
 
-// Returns what the command writes; nothing if it cannot be run.
+// Returns the output of the command; nothing if it cannot be run.
 std::string output_of(const char* const* command, char* const* environment) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -128,7 +128,7 @@ std::string output_of(const char* const* command, char* const* environment) {
     return text;
 }
 
-// Asks the loader what it would load with our libraries in front. It runs nothing of the program.
+// Asks the loader for the libraries that it would load with ours in front. It runs nothing of the program.
 std::vector<Loaded> ask_loader(const std::string& loader, const std::string& path, const Libraries& libraries) {
     const char* const before = std::getenv("LD_LIBRARY_PATH");
     const std::string searched = libraries.search_path(before == nullptr ? "" : before);
@@ -149,7 +149,7 @@ Result<std::string> reach_program(const std::string& name, const Libraries& libr
     for (int i = 0; i < kMostInterpreters; ++i) {
         const MappedFile file(program.path);
         if (!file.can_read()) {
-            return found;  // it may be run all the same, but nobody can tell what it loads
+            return found;  // the program may be run all the same, but its libraries are not known
         }
         const std::string interpreter(interpreter_of_script(file.text()));
         if (interpreter.empty()) {

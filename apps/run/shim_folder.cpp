@@ -23,7 +23,7 @@ namespace cairn::launch {
 namespace {
 
 constexpr std::string_view kPrefix = "cairn-run.";
-constexpr std::size_t kDrawnChars = 6;  // behind it, by mkdtemp()
+constexpr std::size_t kDrawnChars = 6;  // after it, drawn by mkdtemp()
 constexpr int kLookEvery_ms = 1000;
 constexpr int kMostTries = 10;
 
@@ -38,7 +38,7 @@ std::string runtime_folder() {
     return is_usable(runtime) ? runtime : "/tmp";
 }
 
-// Who keeps a folder has it locked, so that what can be locked is kept by nobody.
+// Locks the folder. The process that keeps a folder has it locked, so a folder that can be locked has no such process.
 int lock_folder(const std::string& path) noexcept {
     const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat facts {};
@@ -54,7 +54,8 @@ void remove_folder(const std::string& path) noexcept {
     std::filesystem::remove_all(path, ignored);
 }
 
-// Users may give their folders such names, and have other things in there than fill() makes.
+// Returns whether the folder may be ours. Users may give their folders such names, and have other files in there than
+// fill() makes.
 bool may_be_ours(const std::filesystem::path& folder) {
     const std::string name = folder.filename().string();
     if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kDrawnChars) {
@@ -86,8 +87,8 @@ void remove_stale_folders(const std::string& in) {
     }
 }
 
-// Waits until the process has ended, and removes the folder. It keeps nothing else of who started it: no descriptor, no
-// terminal, no working folder.
+// Waits until the process has ended, and removes the folder. It keeps nothing else of the starting process: no
+// descriptor, no terminal, no working folder.
 [[noreturn]] void keep_until_end(pid_t process, int process_fd, int folder_fd, const std::string& folder) {
     setsid();
     prctl(PR_SET_NAME, "cairn-run-keep");
@@ -103,14 +104,15 @@ void remove_stale_folders(const std::string& in) {
     pollfd end{watched < 0 ? -1 : STDOUT_FILENO, POLLIN, 0};
     while (poll(&end, 1, watched < 0 ? kLookEvery_ms : -1) <= 0) {
         if (watched < 0 && kill(process, 0) != 0 && errno == ESRCH) {
-            break;  // of a kernel that has no descriptors of processes
+            break;  // on a kernel that has no descriptors of processes
         }
     }
     remove_folder(folder);
     _exit(0);
 }
 
-// The keeper is nobody's child whom the program would find among its own. Returns an errno value.
+// Starts the process that keeps the folder, so that the program does not find it among its children. Returns an errno
+// value.
 int start_keeper(int folder_fd, const std::string& folder) noexcept {
     const pid_t process = getpid();
     const int process_fd = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
@@ -156,7 +158,7 @@ Result<std::string> make_shim_folder(const ViewPlan& plan) {
     std::string folder;
     int fd = -1;
     for (int tries = 0; fd < 0 && tries < kMostTries;
-         ++tries) {  // another one may take it for stale before it is locked
+         ++tries) {  // another process may take it for stale before it is locked
         folder = fmt::format("{}/{}XXXXXX", in, kPrefix);
         if (mkdtemp(folder.data()) == nullptr) {
             break;

@@ -36,7 +36,7 @@ struct Answer {
     std::string text;
 };
 
-// Whom was asked, of this user or, if it is root, of all.
+// The programs that were asked. They are of this user or, if it is root, of all.
 struct Asked {
     std::vector<Answer> answers;
     std::map<uid_t, std::size_t> of_user;
@@ -75,7 +75,7 @@ bool ask(const std::string& name, int pid, Asked& asked) {
     return true;
 }
 
-// Reads what has come. An answer that has ended has no socket.
+// Reads the bytes that have come. An answer that has ended has no socket.
 void read_some(Answer& answer) {
     std::array<char, 4096> part{};
     const ssize_t got = recv(answer.socket.get(), part.data(), part.size(), MSG_DONTWAIT);

@@ -1,20 +1,21 @@
-// Whether a user namespace is a place for this process. An ordinary user may make one, which knows him alone.
+// Judges whether this process may enter a user namespace. An ordinary user may make one, in which that user alone is
+// known.
 #pragma once
 
 #include <cstdint>
 
 namespace cairn::launch {
 
-// What a process would enter a user namespace of its own with.
+// The facts about a process that would enter a user namespace of its own.
 struct Standing {
     std::uint32_t user = 0;
-    std::uint32_t overflow_user = 65534;  // who all others seem to be in there
+    std::uint32_t overflow_user = 65534;  // the number that all other users have in the namespace
     bool has_capabilities = false;
 };
-// Returns why a user namespace that knows one user is no place for the process; nullptr if it is. `asked_for`: by name,
-// by a user who may know what he gives up.
+// Returns why the process should not enter a user namespace that knows one user; nullptr if it may. `asked_for`: the
+// user asked for it by name, and may know its costs.
 [[nodiscard]] const char* judge_user_namespace(const Standing& standing, bool asked_for) noexcept;
-// What this process has. What cannot be found out is as for most users.
+// Returns the facts about this process. A fact that cannot be determined is as for most users.
 [[nodiscard]] Standing standing_of_process() noexcept;
 
 }  // namespace cairn::launch

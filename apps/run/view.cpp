@@ -17,7 +17,7 @@ namespace cairn::launch {
 
 namespace {
 
-// Addresses of 127.0.0.0/8 need not be an interface's own.
+// Returns the interface of the address. Addresses of 127.0.0.0/8 need not be an interface's own.
 std::string interface_of(const net::IpAddress& address) {
     std::array<char, IF_NAMESIZE> name{};
     const unsigned index = port::interface_index(address).value_or(0);
@@ -43,7 +43,7 @@ Status show_by_shim(const ViewPlan& plan, const std::string& shim) {
     return Nothing{};
 }
 
-// Both ways are refused, perhaps for one reason.
+// Returns the error if both means are refused, perhaps for one reason.
 Error neither(const Error& namespaces, const Error& shim) {
     if (namespaces.what == shim.what) {
         return shim;
@@ -52,7 +52,7 @@ Error neither(const Error& namespaces, const Error& shim) {
             "--view none does without, for programs that ask the library alone"};
 }
 
-// A program that the shim leads elsewhere may run this one, which is to see what is there.
+// Leaves the shim of an outer cairn-run, which may have started this one: this process has to see the real files.
 void leave_outer_shim() {
     unsetenv("CAIRN_SHIM_ROOT");
 }
@@ -104,7 +104,8 @@ Status show_devices(View view, const ViewPlan& plan, const std::string& shim) {
     const bool asked_for = view == View::Namespaces;
     const Status in_namespaces = probe_namespaces(plan, asked_for);
     if (in_namespaces.ok()) {
-        return enter_namespaces(plan, asked_for);  // an error is the end: what is half there is no place for a program
+        return enter_namespaces(plan, asked_for);  // an error is the end: the process may have entered one namespace
+                                                   // only, and no program may run there
     }
     if (asked_for) {
         return in_namespaces;

@@ -1,5 +1,5 @@
-// How a program gets to see devices that only exist in its library: for programs that look into /sys/class/infiniband
-// and for /dev/infiniband before they ask the library (UCX). Nothing of it is seen by others.
+// Lets a program see devices that only exist in its library. Some programs look into /sys/class/infiniband and for
+// /dev/infiniband before they ask the library (UCX). Other programs see nothing of it.
 #pragma once
 
 #include <string>
@@ -15,27 +15,27 @@ struct ViewPlan {
     std::vector<ViewFile> files;
     std::vector<std::string> nodes;  // below /dev/infiniband
 };
-// The plan for these devices of this machine.
+// Returns the plan for these devices of this machine.
 [[nodiscard]] ViewPlan plan_view(const std::vector<ibverbs::DeviceConfig>& devices);
 
-// Moves this process into a mount namespace of its own, and a user namespace if it takes one, where the files and the
-// nodes stand beside all that stood there. The user keeps his number, and his rights unless he asked for namespaces.
-// Errors: the kernel refuses, or judge_user_namespace() does; then this process may be half there, so that
-// probe_namespaces() comes first.
+// Moves this process into a mount namespace of its own, and into a user namespace if it takes one. There our files and
+// nodes are added to all that were there. The user's number stays, and so do the user's rights, unless the user asked
+// for namespaces. Errors: the kernel refuses, or judge_user_namespace() does. The process may have entered one of the
+// two then, so probe_namespaces() comes first.
 [[nodiscard]] Status enter_namespaces(const ViewPlan& plan, bool asked_for);
-// Tries the same in a child. Errors: those of enter_namespaces().
+// Tries enter_namespaces() in a child. Errors: those of enter_namespaces().
 [[nodiscard]] Status probe_namespaces(const ViewPlan& plan, bool asked_for);
 
-// Writes the files and the nodes into a new folder, which a process in the background removes once this one, or the
-// program that it becomes, has ended. Removes folders whose keepers were killed. Returns the folder's path. Errors: no
-// folder can be made, or no process.
+// Writes the files and the nodes into a new folder, and returns its path. A process in the background removes it once
+// this process, or the program that it becomes, has ended. Also removes folders whose background process was killed.
+// Errors: no folder can be made, or no process.
 [[nodiscard]] Result<std::string> make_shim_folder(const ViewPlan& plan);
 
-// Prepares what `view` says, for the program that this process becomes. Errors: what was asked for is refused; with
-// View::Auto, both ways are.
+// Prepares the view for the program that this process becomes. Errors: the wanted means is refused; with View::Auto,
+// both means are.
 [[nodiscard]] Status show_devices(View view, const ViewPlan& plan, const std::string& shim);
 
-// The error of a fork() that the kernel refused; `reason`: an errno value.
+// Returns the error of a fork() that the kernel refused; `reason`: an errno value.
 [[nodiscard]] Error no_process(int reason);
 
 // Makes a file that is not there, and the folders above it. Returns false, with errno, if it cannot.

@@ -14,7 +14,7 @@ namespace cairn::launch {
 
 namespace {
 
-// Groups of four hexadecimal digits, as the kernel writes GUIDs and GIDs.
+// Returns groups of four hexadecimal digits, as the kernel writes GUIDs and GIDs.
 std::string in_groups(std::span<const std::uint8_t> octets) {
     std::string text;
     for (std::size_t i = 0; i + 1 < octets.size(); i += 2) {

@@ -1,5 +1,5 @@
-// What the kernel shows of RDMA devices under /sys/class, for ours: files and their texts. It agrees with what the
-// library answers, since both come from the same descriptions.
+// The kernel's files of RDMA devices under /sys/class, made for our devices: names and texts. They agree with the
+// library's answers, since both come from the same descriptions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What happens in a simulated file system, one line for each call, answer, message, death and restart.
+// The trace of a simulated file system, one line for each call, answer, message, death and restart.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace cairn::simulate {
 
-// "time  who -> whom  call N, what is asked"; of an answer how it ends; of messages between shards their kind.
+// Returns "time sender -> receiver call N, the request"; for an answer its result; for messages between shards their
+// kind.
 [[nodiscard]] std::string trace_line(const fs::ClusterEvent& event);
 
 }  // namespace cairn::simulate

@@ -40,13 +40,13 @@ std::uint64_t acts_of(const sim::MixedWorld& world) {
     return world.acts();
 }
 
-// Of a world of nodes on a network.
+// The history of a world of nodes on a network.
 template <class Nodes>
 class NodeHistory final : public History {
 public:
     using Line = std::function<std::string(const sim::Network::Passage& passage, const sim::Frame& frame)>;
 
-    // `line`: what a trace says of a frame.
+    // Makes the world. `line` returns a trace's line about a frame.
     template <class... Arguments>
     explicit NodeHistory(Line line, Arguments&&... arguments)
         : line_(std::move(line)), world_(std::forward<Arguments>(arguments)...) {}
@@ -79,7 +79,7 @@ std::uint64_t acts_of(const sim::CmWorld& world) {
     return world.counters().asked;
 }
 
-// Of a world whose hosts exchange datagrams without a network of frames.
+// The history of a world whose hosts exchange datagrams without a network of frames.
 template <class Datagrams>
 class DatagramHistory final : public History {
 public:
@@ -101,7 +101,7 @@ private:
     Datagrams world_;
 };
 
-// Of a file system.
+// The history of a file system.
 class FsHistory final : public History {
 public:
     explicit FsHistory(std::uint64_t seed) : world_(seed) {}

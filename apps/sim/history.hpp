@@ -1,4 +1,4 @@
-// A simulated world of any kind, as the swarm lives through it.
+// A simulated world of any kind, as the swarm runs it.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ public:
     History& operator=(const History&) = delete;
     virtual ~History() = default;
 
-    // Before run(): prints a line for each frame, or for what else happens.
+    // Makes it print a line for each frame, or for each other event. Called before run().
     virtual void trace() = 0;
-    // The first promise that was broken, or nothing.
+    // Runs it. Returns the first promise that was broken; nullopt if all held.
     [[nodiscard]] virtual std::optional<std::string> run() = 0;
 
     [[nodiscard]] virtual std::string text() const = 0;

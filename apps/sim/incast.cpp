@@ -20,7 +20,8 @@ namespace {
 
 using erpc::CongestionAlgorithm;
 
-// "21.8 / 39": goodput and median round trip; the paper gives no goodput without control, and DCQCN not at all.
+// Returns a text such as "21.8 / 39": goodput and median round trip. The paper gives no goodput without control, and no
+// figures of DCQCN.
 std::string paper_text(std::size_t clients, CongestionAlgorithm algorithm) {
     const auto* const found = std::find_if(sim::kIncastPaper.begin(), sim::kIncastPaper.end(),
                                            [clients](const sim::IncastPaper& each) { return each.clients == clients; });
@@ -32,7 +33,7 @@ std::string paper_text(std::size_t clients, CongestionAlgorithm algorithm) {
                : fmt::format("{:.1f} / {:.0f}", found->goodput_gbit_s, found->rtt_us);
 }
 
-// One experiment: what it was, and what came of it.
+// One experiment and its result.
 struct Incast {
     std::size_t clients = 0;
     std::string_view control;
@@ -62,7 +63,7 @@ std::string json_of(const Incast& it) {
         result.dropped, result.marked, result.queue_most_bytes, result.calls, it.real_s);
 }
 
-// Of either world's plan.
+// Runs an experiment in either world.
 template <class World, class Plan>
 Incast live_through(Plan plan, std::size_t clients, const Options& options) {
     plan.clients = clients;

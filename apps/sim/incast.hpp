@@ -1,4 +1,4 @@
-// cairn-sim --incast: the eRPC paper's incast experiment, simulated, beside what the paper measured; or that of
+// cairn-sim --incast: the eRPC paper's incast experiment, simulated, next to the paper's measurements; or that of
 // connections.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace cairn::simulate {
 
-// Runs what `options` asks for; prints a line as each is over, and at last one JSON object if asked for.
+// Runs the experiments of `options`. Prints a line as each is over, and at last one JSON object if asked for.
 void run_incasts(const Options& options);
 
 }  // namespace cairn::simulate

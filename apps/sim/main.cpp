@@ -1,4 +1,4 @@
-// cairn-sim: production code in simulated worlds, one history for each seed. No EAL.
+// cairn-sim: runs production code in simulated worlds, one history for each seed. No EAL.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -19,7 +19,7 @@ using namespace cairn;
 
 constexpr int kPromiseBroken = 1;
 
-// A second signal ends the program at once.
+// Makes the first signal stop the program. A second one ends it at once.
 void stop_on_signals() noexcept {
     for (const int signal : {SIGINT, SIGTERM}) {
         struct sigaction action {};

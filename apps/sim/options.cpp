@@ -98,7 +98,7 @@ void declare_sync(CLI::App& app, Options& options) {
         ->excludes("--small");
 }
 
-// Which worlds have an incast, and with which control.
+// Judges --incast: which worlds have one, and with which control.
 Status judge_incast(const CLI::App& app, Options& options) {
     using erpc::CongestionAlgorithm;
     if (options.incast.empty() || options.world == WorldKind::Erpc) {
@@ -118,7 +118,7 @@ Status judge_incast(const CLI::App& app, Options& options) {
     return Nothing{};
 }
 
-// Which worlds have frames.
+// Judges --pcap: which worlds have frames.
 Status judge_frames(const Options& options) {
     if (options.world == WorldKind::Fs && !options.pcap.empty()) {
         return Error{"this --world has no frames for --pcap", "give --trace, or another --world"};

@@ -18,8 +18,8 @@ enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud, Verbs, Copyrpc, Scalerpc
 
 struct WorldWords {
     std::string_view argument;            // that chooses it
-    std::string_view acts;                // what its work is counted in
-    std::string_view parcels = "frames";  // what its hosts send each other
+    std::string_view acts;                // the unit of its work
+    std::string_view parcels = "frames";  // the unit of its traffic
 };
 constexpr std::array<WorldWords, 9> kWorldWords{{{"", "calls"},
                                                  {" --world rc", "requests"},
@@ -40,24 +40,24 @@ struct Options {
     std::uint64_t first = 1;
     std::uint64_t seeds = 1000;
     double minutes = 0;   // instead of `seeds`; 0: not given
-    bool single = false;  // one history, of seed `first`
+    bool single = false;  // runs one history, of seed `first`
     bool trace = false;
     std::string pcap;
     unsigned jobs = 1;
     bool small = false;
     bool json = false;
-    bool sync = false;  // instead of histories: several ScaleRPC servers, synchronised or not
-    // Instead of histories: an incast of each of these numbers of clients with each algorithm.
+    bool sync = false;  // runs several ScaleRPC servers, synchronised or not, instead of histories
+    // Runs, instead of histories, an incast of each of these numbers of clients with each algorithm.
     std::vector<std::size_t> incast;
     std::vector<erpc::CongestionAlgorithm> algorithms{
         erpc::CongestionAlgorithm::None, erpc::CongestionAlgorithm::Timely, erpc::CongestionAlgorithm::Dcqcn};
     std::uint16_t path_mtu_bytes = 1024;
 
-    // What chooses the same history again, besides its seed.
+    // Returns the arguments that choose the same history again, in addition to its seed.
     [[nodiscard]] std::string_view replay_arguments() const noexcept {
         return small ? " --small" : words_of(world).argument;
     }
-    // What a history's work is counted in.
+    // Returns the unit of a history's work.
     [[nodiscard]] std::string_view acts_name() const noexcept { return words_of(world).acts; }
     [[nodiscard]] std::string_view parcels_name() const noexcept { return words_of(world).parcels; }
     [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
@@ -65,7 +65,7 @@ struct Options {
     }
 };
 
-// --help prints and exits 0; an error names the argument and the remedy.
+// Parses the arguments. --help prints and exits with 0. An Error names the argument and the remedy.
 Result<Options> parse_options(int argc, char** argv);
 
 }  // namespace cairn::simulate

@@ -1,4 +1,4 @@
-// What cairn-sim says about its histories.
+// The reports of cairn-sim about its histories.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ struct Tally {
     [[nodiscard]] std::string json(const Options& options) const;
 };
 
-// The command that shows a history again: its seed, then Options::replay_arguments().
+// The command that replays a history: its seed, then Options::replay_arguments().
 constexpr std::string_view kReplay = "cairn-sim --seed {}{} --trace";
 
 [[nodiscard]] constexpr double microseconds_of(Duration span) noexcept {
     return static_cast<double>(span.ns) / 1e3;
 }
 
-// The file for the frames of a failed history, in the working directory.
+// Returns the file for the frames of a failed history, in the working directory.
 [[nodiscard]] std::string frames_file(std::uint64_t seed);
 
-// Writes the last frames. A line that says where they are.
+// Writes the last frames. Returns a line that names the file.
 [[nodiscard]] std::string write_frames(const History& world, const std::string& file_name);
 
 }  // namespace cairn::simulate

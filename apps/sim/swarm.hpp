@@ -1,4 +1,4 @@
-// Lives through histories in several threads, each with a world of its own.
+// Runs histories in several threads, each with a world of its own.
 #pragma once
 
 #include <atomic>
@@ -13,19 +13,19 @@
 
 namespace cairn::simulate {
 
-// No further history begins. Safe in a signal handler.
+// Makes no further history begin. Safe in a signal handler.
 void request_stop() noexcept;
 [[nodiscard]] bool stop_requested() noexcept;
 
 class Swarm {
 public:
-    // After so many broken histories no further one begins: each leaves a file of frames.
+    // The number of broken histories after which no further one begins: each leaves a file of frames.
     static constexpr std::size_t kFailuresEnough = 10;
 
     explicit Swarm(const Options& options) noexcept : options_(options) {}
 
-    // Until the seeds or the minutes are over, a stop is requested, or enough have failed. A line of progress each
-    // second on stderr.
+    // Runs until the seeds or the minutes are over, a stop is requested, or enough have failed. Prints a line of
+    // progress each second on stderr.
     [[nodiscard]] Tally run();
 
 private:
@@ -39,7 +39,7 @@ private:
     const Options& options_;
     Clock::time_point started_{};
     std::atomic<std::uint64_t> begun_{0};
-    std::mutex guard_;  // of all below
+    std::mutex guard_;  // guards all below
     std::condition_variable ended_;
     unsigned working_ = 0;
     Tally tally_;

@@ -1,4 +1,4 @@
-// cairn-sim --sync: clients of several ScaleRPC servers, whose slices are synchronised or not, simulated.
+// cairn-sim --sync: clients of several ScaleRPC servers, simulated, with synchronised slices or without.
 #pragma once
 
 #include "apps/sim/options.hpp"

@@ -77,7 +77,7 @@ std::string control_text(std::span<const std::uint8_t> message) {
                        control.sender_session.value);
 }
 
-// Of the UDP payload; a damaged one may say anything.
+// Returns the text of a UDP payload; a damaged one may have any contents.
 std::string packet_text(std::span<const std::uint8_t> datagram) {
     constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(erpc::RawHeader);
     erpc::RawHeader raw{};
@@ -96,7 +96,7 @@ std::string packet_text(std::span<const std::uint8_t> datagram) {
                        header.request_number, header.packet_number);
 }
 
-// Of a management datagram.
+// Returns the text of a management datagram.
 std::string message_text(std::span<const std::uint8_t> payload) {
     constexpr std::string_view kNames[] = {"REQ",  "MRA",      "REJ",      "REP", "RTU", "DREQ",
                                            "DREP", "SIDR REQ", "SIDR REP", "LAP", "APR"};

@@ -1,4 +1,4 @@
-// What became of each frame of a history, one line for each copy.
+// The fates of the frames of a history, one line for each copy.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace cairn::simulate {
 
-// "sent  from -> to  packet type, session, request, packet number, bytes  fate". Bytes are the frame's.
+// Returns "sent from -> to packet type, session, request, packet number, bytes fate". Bytes are the frame's.
 [[nodiscard]] std::string trace_line(const sim::WorldPlan& plan, const sim::Network::Passage& passage,
                                      const sim::Frame& frame);
-// The same of hosts that have queue pairs only: as the next.
+// As the next, for hosts that have queue pairs only.
 [[nodiscard]] std::string trace_line(const sim::Network::Passage& passage, const sim::Frame& frame);
 
-// "sent  from -> to  opcode, queue pair, PSN, bytes  fate"; of a connection manager's message its name. Bytes are the
-// datagram's.
+// Returns "sent from -> to opcode, queue pair, PSN, bytes fate"; for a connection manager's message, its name. Bytes
+// are the datagram's.
 [[nodiscard]] std::string trace_line(const sim::DatagramLog::Passage& passage, std::span<const std::uint8_t> datagram);
 
 }  // namespace cairn::simulate

@@ -86,7 +86,7 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
         ports.push_back(port.value());
         facts.push_back(std::move(known).value());
     }
-    // A device spreads what it receives over all its queues, so that it gets no more queues than there are workers.
+    // A device spreads received frames over all its queues, so it gets no more queues than there are workers.
     const Result<std::uint16_t> workers = pmd::workers_in_common(facts, config.wish);
     if (!workers.ok()) {
         return workers.error();

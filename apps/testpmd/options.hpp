@@ -1,4 +1,4 @@
-// The own arguments of cairn-testpmd, behind EAL's.
+// The own arguments of cairn-testpmd, after EAL's.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct Options {
     std::string mode = "io";
     std::vector<std::string> ports;  // eth:N or uring:ADDRESS; empty: all of EAL's, else a socket
     app::PortOptions each_port{};    // for each port; `port` and addresses are filled in later
-    std::string ip;                  // of the first ethernet port; empty: kPrivateIp, if it is enough
+    std::string ip;                  // of the first ethernet port; empty: kPrivateIp, if the device reaches no network
+                                     // or the mode only sends
     std::string peer = "10.77.0.2";
     std::string peer_mac = "ff:ff:ff:ff:ff:ff";
     std::uint16_t frame_bytes = 114;

@@ -15,17 +15,17 @@ namespace cairn::testpmd {
 using Tasks = std::vector<std::unique_ptr<pmd::ForwardTask>>;
 using Snapshot = telemetry::CounterSnapshot<pmd::ForwardCounter>;
 
-// The counts of all workers at one port, and at all `ports` ports.
+// Return the counts of all workers at one port, and at all `ports` ports.
 [[nodiscard]] Snapshot counts_of(const Tasks& tasks, std::size_t port);
 [[nodiscard]] Snapshot total_of(const Tasks& tasks, std::size_t ports);
 
-// The result of a run of `seconds`, in total and for each port: as one JSON object, or as a table.
+// Return the result of a run of `seconds`, in total and for each port: as one JSON object, or as a table.
 [[nodiscard]] std::string json_of_run(const Tasks& tasks, const std::vector<std::string>& ports, double seconds);
 [[nodiscard]] std::string table_of_run(const Tasks& tasks, const std::vector<std::string>& ports, double seconds);
 
 class Watch {
 public:
-    // The arguments outlive the object.
+    // Keeps the arguments, which outlive the object.
     Watch(const Options& options, const Tasks& tasks, const std::vector<std::string>& ports);
     ~Watch();
     Watch(const Watch&) = delete;

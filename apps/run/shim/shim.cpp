@@ -1,8 +1,8 @@
-// libcairn-shim.so: where private namespaces are refused, cairn-run preloads it. Paths beneath /sys/class/infiniband*
-// and /dev/infiniband lead to the folder that CAIRN_SHIM_ROOT names. All else passes through unchanged.
+// libcairn-shim.so: cairn-run preloads it if private namespaces are refused. Paths beneath /sys/class/infiniband* and
+// /dev/infiniband lead to the folder that CAIRN_SHIM_ROOT names. All other paths pass through unchanged.
 //
-// No header of glibc's declares what is defined here: these have attributes, and other names for some. Functions have
-// the names of their symbols by asm labels. It needs glibc alone: no C++ runtime, no allocation, no lock.
+// No header of glibc's declares the functions defined here: these have attributes, and other names for some. Functions
+// have the names of their symbols by asm labels. The library needs glibc alone: no C++ runtime, no allocation, no lock.
 #include <dlfcn.h>
 #include <fcntl.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostPathBytes = 4096;
 
-// The first part is fixed, so that what follows may be the end, a slash, or the rest of a name.
+// The fixed beginnings of paths. The end, a slash, or the rest of a name may follow.
 constexpr const char* kSysClass = "/sys/class/infiniband";
 constexpr const char* kDevices = "/dev/infiniband";
 
@@ -52,7 +52,8 @@ public:
     At& operator=(const At&) = delete;
 
     [[nodiscard]] const char* path() const noexcept { return path_; }
-    // Devices are links in the folder, which nobody is to see.
+    // Returns the flags without AT_SYMLINK_NOFOLLOW for devices: they are links in the folder, and programs are not to
+    // see that.
     [[nodiscard]] int followed(int flags) const noexcept {
         return path_ == text_ ? flags & ~AT_SYMLINK_NOFOLLOW : flags;
     }
@@ -63,7 +64,7 @@ private:
     char text_[kMostPathBytes];
 };
 
-// Returns the function of that name that this library stands before. Looked up once.
+// Returns the next function of that name, which this library's one hides. Looked up once.
 void* behind(std::atomic<void*>& known, const char* name) noexcept {
     void* found = known.load(std::memory_order_acquire);
     if (found == nullptr) {
@@ -104,7 +105,7 @@ void* missing<void*>() noexcept {
         const At at(path);                                                                        \
         return next == nullptr ? missing<Type>() : next arguments;                                \
     }
-// The same for those that take a mode where they make a file.
+// As CAIRN_SHIM, for functions that take a mode if they make a file.
 #define CAIRN_SHIM_OPEN(name, parameters, declared, arguments)                                   \
     extern "C" __attribute__((visibility("default"))) int shim_##name parameters __asm__(#name); \
     extern "C" int shim_##name parameters {                                                      \
@@ -162,7 +163,7 @@ CAIRN_SHIM(void*, realpath, (const char* path, char* out), (at.path(), out))
 CAIRN_SHIM(void*, __realpath_chk, (const char* path, char* out, std::size_t room), (at.path(), out, room))
 CAIRN_SHIM(void*, canonicalize_file_name, (const char* path), (at.path()))
 
-// lstat() of a device is that of what it stands for.
+// Defines lstat() functions. For a device they return the facts of the link's target.
 #define CAIRN_SHIM_LSTAT(name, followed, parameters, arguments)                                  \
     extern "C" __attribute__((visibility("default"))) int shim_##name parameters __asm__(#name); \
     extern "C" int shim_##name parameters {                                                      \
