@@ -1,4 +1,4 @@
-// Assertions that stay on in release builds. An assertion states what only a bug of this program can break.
+// Assertions that stay on in release builds. An assertion states a condition that only a bug of this program can break.
 // A bad packet from a peer gives a verdict and a counter; a bad environment gives a Result. Neither ends here.
 #pragma once
 

@@ -1,4 +1,4 @@
-// For threads that a library starts in a program: the program's signals are for its own threads.
+// Blocks signals in threads that a library starts in a program. The program's signals are for its own threads.
 #pragma once
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 namespace cairn {
 
-// While it lives, the calling thread takes no signals but those of `open`, and neither does a thread that it starts,
-// for good.
+// While a BlockedSignals lives, the calling thread takes no signals but those of `open`. Threads that it starts
+// meanwhile inherit this for good.
 class BlockedSignals {
 public:
     explicit BlockedSignals(std::initializer_list<int> open = {}) noexcept {

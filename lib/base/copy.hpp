@@ -38,7 +38,7 @@ inline void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::size_t c
     }
 }
 
-// Sets `count` bytes to 0. Behaves as memset, and goes the way of copy_bytes().
+// Sets `count` bytes to 0. Behaves as memset, by the method of copy_bytes().
 inline void clear_bytes(std::uint8_t* at, std::size_t count) noexcept {
     const auto ends = [at, count]<std::size_t kBytes>() noexcept {
         std::memset(at, 0, kBytes);

@@ -9,17 +9,17 @@
 namespace cairn {
 
 // Lies in memory that both sides map, one word for each side that rings. Zeroed memory is a word of a sleeper that is
-// awake. A system call is made only while the sleeper sleeps. Whatever the other side writes here, it can do no more
-// than to wake the sleeper, or not to wake it.
+// awake. A system call is made only while the sleeper sleeps. Whatever the other side writes here, it can only wake the
+// sleeper or not wake it.
 struct DoorbellWord {
-    // By the sleeper, before it looks a last time for what there is to do, and then sleeps.
+    // Announces a sleep. The sleeper calls it before it looks a last time for work, and then sleeps.
     // mutants: base-doorbell-begin-sleep
     void begin_sleep() noexcept { asleep.exchange(1, std::memory_order_acq_rel); }
-    // Returns false if somebody has rung since.
+    // Returns false if the doorbell was rung since begin_sleep().
     bool end_sleep() noexcept { return asleep.exchange(0, std::memory_order_acq_rel) != 0; }
-    // By who rings, after it has made what the sleeper looks for. Returns true if the caller has to wake the sleeper.
-    // Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one finds the sleeper
-    // asleep, or the sleeper finds what was made before.
+    // Returns true if the caller has to wake the sleeper. The side that rings calls it, after it has made the work that
+    // the sleeper looks for. Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one
+    // finds the sleeper asleep, or the sleeper finds the work that was made before.
     // mutants: base-doorbell-must-wake
     [[nodiscard]] bool must_wake() noexcept { return asleep.exchange(0, std::memory_order_acq_rel) != 0; }
 
@@ -27,7 +27,7 @@ struct DoorbellWord {
 };
 static_assert(sizeof(DoorbellWord) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
 
-// Rings: the whole of it for a sleeper that waits on an eventfd. Returns true if the sleeper was asleep.
+// Rings, and wakes a sleeper that waits on the eventfd `fd`. Returns true if the sleeper was asleep.
 inline bool ring(DoorbellWord& word, int fd) noexcept {
     return word.must_wake() && eventfd_write(fd, 1) == 0;
 }

@@ -10,8 +10,8 @@ constexpr std::size_t kCacheLineBytes = 64;
 
 enum class FetchTo : std::uint8_t { Read, Write };
 
-// Asks for the cache lines of `bytes` bytes and does not wait for them. To gcc a function that only does that has no
-// effect, and it leaves out calls of it: the empty statement is one.
+// Asks for the cache lines of `bytes` bytes and does not wait for them. gcc sees no effect in a function that only does
+// that, and leaves out calls of it. The empty assembler statement counts as an effect.
 template <FetchTo kUse = FetchTo::Read>
 inline void fetch_lines(const void* from, std::size_t bytes) noexcept {
     for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) {

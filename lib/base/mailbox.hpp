@@ -30,11 +30,11 @@ public:
                 return false;
             }
             item.mail.next = newest;
-            // Pairs with take(): the reader of the item sees what was written into it.
+            // Pairs with take(): the reader of the item sees all that was written into it.
         } while (!newest_.compare_exchange_weak(newest, &item, std::memory_order_seq_cst, std::memory_order_relaxed));
         return true;
     }
-    // Any thread may call it. A thread always sees its own posts.
+    // Returns true if no item is in the mailbox. Any thread may call it. A thread always sees its own posts.
     [[nodiscard]] bool empty() const noexcept { return newest_.load(std::memory_order_seq_cst) == nullptr; }
 
     // Hands all posted items to sink(item), oldest first. The sink may post. Only the owner may call it, while the
@@ -43,7 +43,7 @@ public:
     bool take(Sink&& sink) noexcept {
         return !empty() && hand_out(newest_.exchange(nullptr, std::memory_order_acquire), sink);
     }
-    // Does the same and closes the mailbox: later posts are refused.
+    // As take(), and closes the mailbox: later posts are refused.
     // mutants: base-mailbox-close
     template <class Sink>
     void close(Sink&& sink) noexcept {
@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    // A pointer that is no item's address: it marks a closed mailbox.
+    // Returns a pointer that is no item's address and marks a closed mailbox.
     [[nodiscard]] Item* closed() const noexcept {
         return reinterpret_cast<Item*>(const_cast<std::atomic<Item*>*>(&newest_));
     }

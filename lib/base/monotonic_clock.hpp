@@ -1,4 +1,4 @@
-// The clock of those who act. What they decide by is told the time.
+// The time of CLOCK_MONOTONIC, for code that does I/O. Pure code gets `now` as an argument.
 #pragma once
 
 #include <ctime>

@@ -1,5 +1,5 @@
-// A bounded ring with many writers and one reader, without locks. Each slot says whose turn it is (D. Vyukov's bounded
-// queue, with one consumer).
+// A bounded ring with many writers and one reader, without locks. Each slot has the position whose turn it is (D.
+// Vyukov's bounded queue, with one consumer).
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace cairn {
 template <class Value>
 class MpscRing {
 public:
-    // `slots` is a power of two, at least 2 (asserted).
+    // Makes an empty ring. `slots` is a power of two, at least 2 (asserted).
     explicit MpscRing(std::uint32_t slots) : mask_(slots - 1), ring_(slots) {
         CAIRN_ASSERT(slots >= 2 && (slots & mask_) == 0);
         for (std::uint32_t i = 0; i < slots; ++i) {
@@ -24,7 +24,7 @@ public:
     MpscRing(const MpscRing&) = delete;
     MpscRing& operator=(const MpscRing&) = delete;
 
-    // `fill` writes the value into its slot. Returns false if the ring is full. Any thread may call it.
+    // Pushes a value, which `fill` writes into its slot. Returns false if the ring is full. Any thread may call it.
     template <class Fill>
     [[nodiscard]] bool push(Fill&& fill) noexcept {
         std::uint32_t position = tail_.load(std::memory_order_relaxed);
@@ -57,7 +57,7 @@ public:
         return true;
     }
 
-    // Whether pop() would find nothing. The thread that pops.
+    // Returns true if pop() would find nothing. Only the thread that pops may call it.
     [[nodiscard]] bool empty() const noexcept {
         return ring_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1;
     }

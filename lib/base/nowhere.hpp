@@ -1,4 +1,4 @@
-// For a child of fork(): what takes the place of descriptors that are its parent's.
+// Replaces a parent's descriptors in a child of fork().
 #pragma once
 
 #include <fcntl.h>
@@ -7,9 +7,9 @@
 
 namespace cairn {
 
-// Leads to /dev/null, to be read only: who reads is at its end, and who writes is told EBADF, not that it is done. The
-// child has one thread, so a number that it gives up is free until it opens something. System calls are made as such:
-// the functions of their names are cancellation points.
+// Replaces descriptors by a read-only /dev/null: reads return end of file, writes fail with EBADF instead of seeming to
+// succeed. The child has one thread, so a number that it closes stays free until it opens something. System calls are
+// made by syscall(), since the functions of their names are cancellation points.
 class Nowhere {
 public:
     Nowhere() noexcept = default;
@@ -20,9 +20,9 @@ public:
             syscall(SYS_close, source_);
         }
     }
-    // From now on `fd` does nothing, and its number stays taken, also where no descriptor is left: then the first that
-    // is replaced is what the others are copies of. The parent's stays as it is. A negative one is passed over. One
-    // that is above the limit of descriptors is closed.
+    // Makes `fd` a copy of /dev/null, so that its number stays taken. The parent's descriptor is unaffected. If the
+    // process had no descriptor left for /dev/null, the first number that is replaced becomes the source of the later
+    // copies. Ignores a negative `fd`. Closes one above the limit of descriptors.
     // mutants: base-nowhere-replace
     void replace(int fd) noexcept {
         if (fd < 0 || fd == source_ || copy_to(fd)) {
@@ -30,7 +30,7 @@ public:
         }
         syscall(SYS_close, fd);
         if (source_ < 0) {
-            source_ = open();  // the lowest number that is free: this one, mostly
+            source_ = open();  // the lowest free number, usually this one
             is_own_ = source_ >= 0 && source_ != fd;
             static_cast<void>(is_own_ && copy_to(fd));
         }

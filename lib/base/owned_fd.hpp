@@ -25,7 +25,7 @@ public:
 
     [[nodiscard]] int get() const noexcept { return fd_; }
     [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-    // Leaves the descriptor to the caller.
+    // Returns the descriptor, and leaves closing it to the caller.
     [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
 private:

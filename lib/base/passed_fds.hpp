@@ -1,4 +1,4 @@
-// Descriptors that travel beside the bytes of a message over a unix socket (SCM_RIGHTS).
+// Passes descriptors together with the bytes of a message over a unix socket (SCM_RIGHTS).
 #pragma once
 
 #include <sys/socket.h>
@@ -12,8 +12,8 @@
 
 namespace cairn {
 
-// Sends one message, as sendmsg() with these flags, whose result it returns. There are at most `kMost` descriptors
-// (asserted), which stay the caller's.
+// Sends one message, as sendmsg() with these flags, and returns the result of sendmsg(). There are at most `kMost`
+// descriptors (asserted). They stay the caller's.
 template <std::size_t kMost>
 ssize_t send_with_fds(int socket, std::span<const std::uint8_t> bytes, std::span<const int> fds, int flags) noexcept {
     CAIRN_ASSERT(fds.size() <= kMost);
@@ -34,7 +34,7 @@ ssize_t send_with_fds(int socket, std::span<const std::uint8_t> bytes, std::span
     return ::sendmsg(socket, &message, flags);
 }
 
-// Calls `take` with each descriptor that came with a message of recvmsg(). It is the callee's from then on.
+// Calls `take` with each descriptor that came with a message of recvmsg(). From then on `take` owns the descriptor.
 template <class Take>
 void take_fds(msghdr& message, const Take& take) {
     for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {

@@ -10,7 +10,7 @@
 
 namespace cairn {
 
-// One line for the operator: what failed, by name, and what to do about it.
+// One line for the operator: the name of the thing that failed, and the remedy.
 struct Error {
     std::string what;
     std::string remedy;

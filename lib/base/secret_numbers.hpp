@@ -22,8 +22,8 @@ enum class Purpose : std::uint8_t {
     MemoryShares,
 };
 
-// The words hashed here are at least 3 * 2^62. All other words hashed under an owner's key are below that, so that no
-// two purposes hash the same word.
+// Returns the key of a purpose. The words hashed here are at least 3 * 2^62. All other words hashed under an owner's
+// key are below that. So no two purposes hash the same word.
 // mutants: base-derive-key
 [[nodiscard]] constexpr SipKey derive_key(const SipKey& key, Purpose purpose) noexcept {
     const std::uint64_t first = std::uint64_t{3} << 62U | std::uint64_t{static_cast<std::uint8_t>(purpose)} << 1U;
@@ -32,7 +32,8 @@ enum class Purpose : std::uint8_t {
 
 class SecretNumbers {
 public:
-    // `key` belongs to the owner and came from its source of entropy. Two owners never share a key.
+    // Begins a sequence of numbers. `key` belongs to the owner and came from its source of entropy. Two owners never
+    // share a key.
     constexpr SecretNumbers(const SipKey& key, Purpose purpose) noexcept : key_(derive_key(key, purpose)) {}
 
     // mutants: base-secret-numbers-next

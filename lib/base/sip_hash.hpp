@@ -10,7 +10,7 @@ namespace cairn {
 
 using SipKey = std::array<std::uint64_t, 2>;
 
-// A result reveals neither the key nor the results for other words.
+// Returns the hash of the words. A result reveals neither the key nor the results for other words.
 template <std::same_as<std::uint64_t>... Words>
 [[nodiscard]] constexpr std::uint64_t sip_hash(const SipKey& key, Words... words) noexcept {
     std::uint64_t a = key[0] ^ 0x736f6d6570736575U;

@@ -9,16 +9,16 @@
 namespace cairn {
 
 // Turns readings of a counter into a time that never goes back and never leaps far. The counter leaps when a virtual
-// machine is suspended or moved, and when CPUs have counters that differ. Such leaps are counted here and show nowhere
-// else. Belongs to one thread.
+// machine is suspended or moved, and when CPUs have counters that differ. Such leaps are counted here and have no other
+// effect. Belongs to one thread.
 class SteadyTime {
 public:
-    // A longer step counts as this long. No polling thread sleeps as long: either the counter leapt, or the process was
-    // kept from running, and then its deadlines wait for it.
+    // A longer step counts as this long. No polling thread sleeps as long. So either the counter leapt, or the process
+    // was kept from running, and then its deadlines wait for it.
     static constexpr Duration kStepMost = seconds(1);
 
     // Returns the time of this reading. It is later than the last one by as much as the counter advanced, within [0,
-    // kStepMost]. The first reading is taken as it is, unless it lies before the epoch.
+    // kStepMost]. The first reading is taken unchanged, unless it lies before the epoch.
     // mutants: base-steady-time-on-reading
     [[nodiscard]] Instant on_reading(Instant reading) noexcept {
         if (!started_) [[unlikely]] {

@@ -1,4 +1,4 @@
-// Time as a value. Protocol code is given `now` and never reads a clock.
+// Time as a value. Protocol code gets `now` as an argument and never reads a clock.
 #pragma once
 
 #include <compare>
@@ -40,7 +40,7 @@ struct Instant {
     constexpr Instant operator-(Duration span) const noexcept { return {ns - span.ns}; }
     constexpr Duration operator-(Instant other) const noexcept { return {ns - other.ns}; }
 
-    // "No deadline": later than every instant that a run can reach.
+    // Returns "no deadline": later than every instant that a run can reach.
     static constexpr Instant never() noexcept { return {std::numeric_limits<std::int64_t>::max()}; }
 };
 

@@ -24,9 +24,9 @@ using Lkey = Number<struct LkeyTag, std::uint32_t>;             // local key of 
 using Msn = Number<struct MsnTag, std::uint32_t, 0xffffffU>;    // message sequence number, 24 bits
 using Srqn = Number<struct SrqnTag, std::uint32_t, 0xffffffU>;  // shared receive queue number, 24 bits
 
-// Names a session of an RPC endpoint: by its number there, and in the upper half by how often another session had that
-// number before. So the name of a session that has ended names no other one, unless it was kept for 65,536 of them.
-// What travels is the number alone.
+// Names a session of an RPC endpoint. The lower half is the session's number there. The upper half counts the earlier
+// sessions of that number. So the name of an ended session names no other one, unless it is kept while 65,536 sessions
+// follow. Only the number travels on the wire.
 struct SessionId : Number<struct SessionIdTag, std::uint32_t> {
     using Number::Number;
 

@@ -1,4 +1,5 @@
-// Room for objects that are written before they are read. Those of an array would be set when it is made.
+// An array of objects that are written before they are read. Making it does not initialise them, as making a std::array
+// would.
 #pragma once
 
 #include <array>

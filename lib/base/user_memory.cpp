@@ -8,13 +8,14 @@ namespace cairn {
 
 namespace {
 
-// Reached without a call, since a handler reads them; they are few bytes, for which the loader keeps room.
+// The handler reads these variables, so reaching them must not call a function. They are few bytes, for which the
+// loader keeps room.
 [[gnu::tls_model("initial-exec")]] constinit thread_local void** way_back = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local const void* last = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool may_fault = false;
 
-// A fault whose signal the thread blocks ends the process. Programs block all signals in their threads, and mean those
-// that are sent.
+// A fault whose signal the thread blocks ends the process. Programs often block all signals in their threads, but mean
+// only signals that are sent.
 [[gnu::noinline]] void let_fault() noexcept {
     sigset_t faults;
     sigemptyset(&faults);
@@ -28,7 +29,7 @@ namespace {
 
 constinit std::atomic<bool> UserMemory::expected_{false};
 
-// The compiler's own setjmp saves three words and no signal mask.
+// Uses the compiler's own setjmp, which saves three words and no signal mask.
 // mutants: user-memory-run-guarded
 [[gnu::noinline]] bool UserMemory::run_guarded(void (*access)(const void*), const void* it) noexcept {
     if (!may_fault) [[unlikely]] {

@@ -25,8 +25,8 @@ Wakeup::~Wakeup() {
 // mutants: base-wakeup-end-sleep
 void Wakeup::end_sleep() noexcept {
     sleeps_ = false;
-    // Nobody woke us, unless the flag is down: then the descriptor is readable, or will be: perhaps only after the next
-    // sleep has begun.
+    // If the flag is still up, the owner was not woken. Otherwise the descriptor is readable or will be, perhaps only
+    // after the next sleep has begun.
     owed_ += word_.end_sleep() ? 0U : 1U;
     eventfd_t count = 0;
     if (owed_ != 0 && eventfd_read(fd_, &count) == 0) {

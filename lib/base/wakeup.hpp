@@ -10,19 +10,19 @@
 
 namespace cairn {
 
-// By a system call only while its owner sleeps.
+// Makes a system call only while its owner sleeps.
 class Wakeup {
 public:
-    // Errors: the process has no descriptor left.
+    // Makes a wakeup. Errors: the process has no descriptor left.
     static Result<std::unique_ptr<Wakeup>> create();
     Wakeup(const Wakeup&) = delete;
     Wakeup& operator=(const Wakeup&) = delete;
     ~Wakeup();
 
-    // Readable once wake() found the owner about to sleep.
+    // Returns a descriptor that is readable once wake() found the owner about to sleep.
     [[nodiscard]] int fd() const noexcept { return fd_; }
-    // By the owner, before it looks a last time for what there is to do, and then sleeps. Again before end_sleep(), it
-    // does nothing: a wake that came meanwhile has made the descriptor readable.
+    // Announces a sleep. The owner calls it before it looks a last time for work, and then sleeps. A second call before
+    // end_sleep() does nothing, since a wake in between has made the descriptor readable.
     // mutants: base-wakeup-begin-sleep
     void begin_sleep() noexcept {
         if (!std::exchange(sleeps_, true)) {
@@ -30,7 +30,7 @@ public:
         }
     }
     void end_sleep() noexcept;
-    // Any thread, after it has made what the owner would look for.
+    // Wakes the owner if it sleeps. Any thread may call it, after it has made the work that the owner would look for.
     void wake() noexcept { (void)ring(word_, fd_); }
 
 private:
@@ -38,8 +38,8 @@ private:
 
     int fd_;
     DoorbellWord word_{};
-    bool sleeps_ = false;     // the owner's: since begin_sleep()
-    std::uint64_t owed_ = 0;  // wakes whose write was not read yet
+    bool sleeps_ = false;     // since begin_sleep(); only the owner uses it
+    std::uint64_t owed_ = 0;  // wakes whose write was not yet read
 };
 
 }  // namespace cairn

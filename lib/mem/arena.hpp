@@ -1,4 +1,4 @@
-// Arena: hands out pieces of one block of memory. No piece is given back alone; reset() takes all of them back.
+// Arena: hands out pieces of one block of memory. No piece is given back alone. reset() takes all of them back.
 #pragma once
 
 #include <cstddef>

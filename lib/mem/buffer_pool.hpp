@@ -1,5 +1,5 @@
-// BufferPool: buffers of many sizes out of one block of memory. They are given back in any order, and the memory does
-// not fragment for good.
+// BufferPool: buffers of many sizes out of one block of memory. They may be given back in any order, and the memory
+// does not stay fragmented.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ public:
     static constexpr std::uint32_t kClasses = 20;
     static constexpr std::uint32_t kLargestBytes = kSmallestBytes << (kClasses - 1);
 
-    // `region` outlives the pool, is aligned to 64 B (asserted), and has at most 256 GiB. A rest below 64 B is not
-    // used.
+    // Makes a pool. `region` outlives the pool, is aligned to 64 B (asserted), and has at most 256 GiB. A rest below 64
+    // B is not used.
     explicit BufferPool(std::span<std::uint8_t> region);
 
     // Returns a buffer of at least `bytes`; an invalid one if none is free or `bytes` exceeds kLargestBytes.
@@ -49,7 +49,7 @@ public:
     void check_invariants() const noexcept;
 
 private:
-    // A block is named by the number of its first 64-byte unit. One byte per unit says what begins there.
+    // A block's name is the number of its first 64-byte unit. One byte per unit describes the block that begins there.
     using Unit = std::uint32_t;
     using Tag = std::uint8_t;
     static constexpr Unit kNone = ~Unit{0};
@@ -59,7 +59,7 @@ private:
     static constexpr Tag kClassMask = 0x1f;    // without a flag: lent
     static constexpr std::uint32_t kKept = 8;  // free blocks each class keeps unmerged
 
-    struct Links {  // lie in a free block's first bytes
+    struct Links {  // lies in a free block's first bytes
         Unit previous;
         Unit next;
     };
@@ -79,7 +79,7 @@ private:
     [[nodiscard]] Buffer lend(Unit unit, std::uint32_t size_class) noexcept;
 
     std::span<std::uint8_t> region_;
-    std::vector<Tag> tags_;              // one per unit
+    std::vector<Tag> tags_;              // one for each unit
     std::array<Unit, kClasses> free_{};  // heads of doubly linked lists
     std::array<KeptBlocks, kClasses> kept_{};
     std::uint64_t live_buffers_ = 0;

@@ -68,7 +68,7 @@ Buffer BufferPool::lend(Unit unit, std::uint32_t size_class) noexcept {
     return {address(unit), capacity};
 }
 
-// A block of the class from the smallest free one that holds it; the halves split off become free.
+// Returns a block of the class from the smallest free one that holds it. The halves that are split off become free.
 BufferPool::Unit BufferPool::take_split(std::uint32_t size_class) noexcept {
     std::uint32_t from = size_class;
     while (from < kClasses && free_[from] == kNone) {
@@ -86,7 +86,7 @@ BufferPool::Unit BufferPool::take_split(std::uint32_t size_class) noexcept {
     return unit;
 }
 
-// Frees a block, as one with its buddy where that is free too, and so on upwards.
+// Frees a block, merged with its buddy if the buddy is free too, and so on upwards.
 void BufferPool::give_merged(Unit unit, std::uint32_t size_class) noexcept {
     while (size_class + 1 < kClasses) {
         const Unit buddy = unit ^ (Unit{1} << size_class);

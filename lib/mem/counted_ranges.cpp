@@ -9,7 +9,7 @@ CountedRanges::Range CountedRanges::Pages::range() const noexcept {
     return {reinterpret_cast<const std::uint8_t*>(begin), end - begin};  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Of an empty range, and of one whose last page would end behind the last address: none.
+// Returns no pages for an empty range, and for a range whose last page would end after the last address.
 // mutants: mem-counted-ranges-pages-of
 CountedRanges::Pages CountedRanges::pages_of(Range range) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
@@ -52,7 +52,7 @@ std::vector<CountedRanges::Pages> CountedRanges::missing_in(const Pages& wanted)
     return missing;
 }
 
-// All or nothing.
+// Makes all missing pieces known, or none.
 // mutants: mem-counted-ranges-make
 bool CountedRanges::make(std::span<const Pages> missing) {
     for (std::size_t made = 0; made < missing.size(); ++made) {

@@ -14,7 +14,7 @@ namespace cairn::mem {
 // of its pages that lie in none yet. A piece ends when the last range that touches it is released.
 // A piece may outlive the ranges that contain all of it. Its pages may then have become other memory. Until that piece
 // has ended, nothing is attached there, and nothing there is covered.
-// Lookups allocate nothing. Belongs to one thread, or the caller holds a lock.
+// Lookups allocate nothing. One thread uses the object, or the callers hold a lock.
 class CountedRanges {
 public:
     using Range = std::span<const std::uint8_t>;
@@ -34,14 +34,14 @@ public:
     CountedRanges& operator=(const CountedRanges&) = delete;
     ~CountedRanges();  // ends all pieces
 
-    // Returns false and changes nothing if the range is empty, the keeper cannot make it known, or parts of it lie in a
-    // piece whose pages may have changed.
+    // Attaches the range, or returns false and changes nothing. Reasons: it is empty, the keeper cannot make it known,
+    // or parts of it lie in a piece whose pages may have changed.
     [[nodiscard]] bool attach(Range range);
-    // From now on the range may become other memory. Its pieces stay until release_retired(). Returns false if the
+    // Lets the range become other memory from now on. Its pieces stay until release_retired(). Returns false if the
     // range is not attached.
     bool retire(Range range) noexcept;
     void release_retired() noexcept;
-    // True if all of the range is known, as the memory that it is now.
+    // Returns true if all of the range is known, as the memory that it is now.
     [[nodiscard]] bool covers(Range range) const noexcept;
 
     [[nodiscard]] std::size_t attached() const noexcept { return live_.size(); }

@@ -16,15 +16,15 @@ namespace cairn::mem {
 
 namespace {
 
-// Linux 5.14; older kernels refuse it with EINVAL and pages come on first use.
+// Linux 5.14 has it. Older kernels refuse it with EINVAL, and pages come on first use.
 constexpr int kAdvisePopulateWrite = 23;
 
 struct Mapping {
-    std::uint8_t* data = nullptr;  // nullptr: the kernel refused, errno says why
+    std::uint8_t* data = nullptr;  // nullptr: the kernel refused, errno has the reason
     std::size_t size = 0;
 };
 
-// Room for rounding up and for alignment must exist; else the sums below would wrap.
+// Room for rounding up and for alignment must exist. Otherwise the sums below would wrap.
 // mutants: mem-region-is-mappable
 constexpr bool is_mappable(std::size_t bytes) noexcept {
     return bytes != 0 && bytes <= (std::size_t{1} << 46U);
@@ -43,8 +43,8 @@ bool populate_pages(const Mapping& mapping) noexcept {
     return ::madvise(mapping.data, mapping.size, kAdvisePopulateWrite) == 0 || errno == EINVAL;
 }
 
-// Reserved pages are populated in any case: under a cgroup limit the mapping succeeds and the first access
-// would be a SIGBUS; populating turns that into an error we can fall back from.
+// Reserved pages are populated in any case. Under a cgroup limit the mapping succeeds and the first access would be a
+// SIGBUS. Populating turns that into an error from which the caller can fall back.
 Mapping map_huge(std::size_t bytes) noexcept {
     Mapping mapping{nullptr, round_up(bytes, kHugePageBytes)};
     mapping.data = map_anonymous(mapping.size, MAP_HUGETLB);
@@ -57,7 +57,7 @@ Mapping map_huge(std::size_t bytes) noexcept {
     return mapping;
 }
 
-// Maps a huge page more than asked for and gives back what lies outside the aligned part.
+// Maps a huge page more than asked for and gives back the memory outside the aligned part.
 Mapping map_aligned(std::size_t bytes) noexcept {
     Mapping mapping{nullptr, round_up(bytes, kHugePageBytes)};
     std::uint8_t* const raw = map_anonymous(mapping.size + kHugePageBytes, 0);
@@ -74,7 +74,7 @@ Mapping map_aligned(std::size_t bytes) noexcept {
     return mapping;
 }
 
-// madvise() says nothing of a process whose parent took them away.
+// madvise() succeeds also in a process whose parent disabled such pages, so prctl() is asked first.
 // mutants: mem-region-transparent-pages-offered
 bool transparent_pages_offered() {
     if (::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {

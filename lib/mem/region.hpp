@@ -19,7 +19,7 @@ enum class PageKind : std::uint8_t {
     Plain,
 };
 
-// "huge", "transparent" or "small".
+// Returns "huge", "transparent" or "small".
 [[nodiscard]] std::string_view name_of(PageKind kind) noexcept;
 
 enum class PageWish : std::uint8_t {
@@ -31,8 +31,8 @@ enum class PageWish : std::uint8_t {
 // Owns one mapping: private to the process, zeroed, at least page-aligned. Movable. The destructor unmaps it.
 class Region {
 public:
-    // `bytes` is rounded up to whole pages of the kind obtained. With `populate`, all pages are there at once, so that
-    // no later access faults.
+    // Maps `bytes`, rounded up to whole pages of the kind obtained. With `populate`, all pages are there at once, so
+    // that no later access faults.
     static Result<Region> map(std::size_t bytes, PageWish wish = PageWish::Best, bool populate = false);
 
     Region(Region&& other) noexcept;
@@ -54,7 +54,7 @@ private:
     PageKind kind_;
 };
 
-// True if advice can have an effect, by the text of /sys/kernel/mm/transparent_hugepage/enabled.
+// Returns true if advice can have an effect, by the text of /sys/kernel/mm/transparent_hugepage/enabled.
 [[nodiscard]] bool offers_transparent_pages(std::string_view enabled_file) noexcept;
 
 }  // namespace cairn::mem

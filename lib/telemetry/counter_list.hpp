@@ -1,4 +1,4 @@
-// A list of counters and their texts: what owners of counters give to whoever shows them.
+// A list of counters and their texts. Owners of counters hand it to the code that shows them.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace cairn::telemetry {
 
-// What counters said at one moment. Each name occurs once.
+// The values of counters at one moment. Each name occurs once.
 struct CounterReading {
     std::vector<CounterText> texts;
     std::vector<std::uint64_t> values;  // as many as texts
 };
 
-// Refers to counters, which outlive the list, as do the characters of their texts: these are literals. One thread uses
-// a list. Other threads may count meanwhile.
+// Refers to counters and to the characters of their texts, which are literals. Both outlive the list. One thread uses a
+// list. Other threads may count meanwhile.
 class CounterList {
 public:
     // Appends the counters of a set, in its order.

@@ -56,16 +56,17 @@ public:
         return *this;
     }
     Counter& operator++() noexcept { return *this += 1; }
-    // For a counter of several threads, all of which count by this function. It takes a locked instruction.
+    // Counts for a counter that several threads share. All of them count by this function. It takes a locked
+    // instruction.
     void add_shared(std::uint64_t amount) noexcept { word_.fetch_add(amount, std::memory_order_relaxed); }
-    // Reads as a number.
+    // Returns the value.
     operator std::uint64_t() const noexcept { return word_.load(std::memory_order_relaxed); }  // NOLINT
 
 private:
     std::atomic<std::uint64_t> word_{0};
 };
 
-// Values of a set at one moment; sets of several workers are added up here, rates are differences.
+// Values of a set at one moment. Sets of several workers are added up here; rates are differences.
 template <class Set>
 struct CounterSnapshot {
     std::array<std::uint64_t, kCounters<Set>> values{};
@@ -84,7 +85,7 @@ struct CounterSnapshot {
         }
         return *this;
     }
-    // Returns what the same sets counted between `earlier` and this snapshot.
+    // Returns the counts of the same sets between `earlier` and this snapshot.
     [[nodiscard]] CounterSnapshot since(const CounterSnapshot& earlier) const noexcept {
         CounterSnapshot difference;
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -101,7 +102,7 @@ template <class Set>
 class alignas(64) CounterSet {
 public:
     void count(Set which, std::uint64_t amount = 1) noexcept { counters_[static_cast<std::size_t>(which)] += amount; }
-    // For a set of several threads, all of which count by this function. It takes a locked instruction.
+    // Counts for a set that several threads share. All of them count by this function. It takes a locked instruction.
     void count_shared(Set which) noexcept { counters_[static_cast<std::size_t>(which)].add_shared(1); }
 
     [[nodiscard]] std::uint64_t of(Set which) const noexcept { return counters_[static_cast<std::size_t>(which)]; }

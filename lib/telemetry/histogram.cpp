@@ -22,7 +22,7 @@ std::uint64_t Histogram::percentile(double q) const noexcept {
     if (!(q > 0.0)) {  // also not-a-number
         return min_;
     }
-    // 0.07 * 100 is a little more than 7 in binary. The cut removes what rounding may have added.
+    // 0.07 * 100 is a little more than 7 in binary. The cut removes the part that rounding may have added.
     constexpr double kRoundingCut = 1.0 - 1e-12;
     const double wanted = std::ceil(std::min(q, 1.0) * static_cast<double>(count_) * kRoundingCut);
     const auto rank = std::clamp(static_cast<std::uint64_t>(wanted), std::uint64_t{1}, count_);

@@ -10,9 +10,9 @@
 namespace cairn::telemetry {
 
 // Counts values of any unit. Each value below 64 has a bucket of its own. Each further power of two is cut into 64
-// buckets of equal width, so that a bucket is at most 1/64 of its lowest value wide. A percentile is the highest value
-// of its bucket, but at most the recorded maximum. So it is never below the true value, and above it by at most 1/64.
-// The size is 30 KB, of which a run touches the few lines that its values fall in. One thread records and reads. Other
+// buckets of equal width. So a bucket is at most 1/64 of its lowest value wide. A percentile is the highest value of
+// its bucket, but at most the recorded maximum. So it is never below the true value, and above it by at most 1/64. The
+// size is 30 KB, of which a run touches the few lines that its values fall in. One thread records and reads. Other
 // threads merge after the recorder has stopped.
 class Histogram {
 public:
@@ -42,8 +42,8 @@ public:
         return count_ == 0 ? 0.0 : static_cast<double>(sum_) / static_cast<double>(count_);
     }
 
-    // The bucket that counts a value, and the highest value that a bucket counts. They are public for exporters and
-    // tests.
+    // bucket_of() returns the bucket that counts a value, highest_in() the highest value that a bucket counts. They are
+    // public for exporters and tests.
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
         if (value < kSteps) {
             return static_cast<std::size_t>(value);

@@ -43,7 +43,7 @@ void Registry::remove(const CounterList& group) noexcept {
     CAIRN_ASSERT(removed == 1);
 }
 
-// The counters are read under the lock: a group that leaves may end its counters at once.
+// The counters are read under the lock, since a group that leaves may end its counters at once.
 CounterReading Registry::read() const {
     CounterList all;
     const std::lock_guard hold(lock_);

@@ -1,4 +1,4 @@
-// A registry of counters: those who count register their counters, exporters enumerate them.
+// A registry of counters. Code that counts registers its counters; exporters enumerate them.
 #pragma once
 
 #include <cstddef>
@@ -33,15 +33,15 @@ private:
     const CounterList* group_ = nullptr;
 };
 
-// Any thread may call any function at any time, and end a registration. A lock is taken: neither is for the datapath.
-// Groups are shown in the order in which they came. Counters of one name, in one group or in several, are added up and
-// shown once, in the place of the first.
+// Any thread may call any function at any time, and end a registration. All of these take a lock, so none is for the
+// datapath. Groups are shown in order of registration. Counters of one name, in one group or in several, are added up
+// and shown once, at the place of the first.
 class Registry {
 public:
     Registry() = default;
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
-    // All registrations have ended (asserted).
+    // All registrations must have ended (asserted).
     ~Registry();
 
     // Adds a group of counters.
