@@ -19,9 +19,9 @@ struct MacAddress {
     // Parses "02:00:5e:10:00:01". Any other text gives an Error that quotes it.
     static Result<MacAddress> parse(std::string_view text);
     [[nodiscard]] std::string text() const;
-    // True if the group bit is set: multicast and broadcast.
+    // Returns true if the group bit is set: multicast and broadcast.
     [[nodiscard]] constexpr bool is_group() const noexcept { return (octets[0] & 1U) != 0; }
-    // True if one station can own the address: it is no group and not all zero.
+    // Returns true if one station can own the address: it is no group and not all zero.
     [[nodiscard]] constexpr bool is_station() const noexcept { return !is_group() && *this != MacAddress{}; }
 
     friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] std::string text() const;
 
     [[nodiscard]] constexpr bool is_unspecified() const noexcept { return is_v4() ? v4() == 0 : *this == IpAddress{}; }
-    // True for multicast and for the limited broadcast of IPv4.
+    // Returns true for multicast and for the limited broadcast of IPv4.
     [[nodiscard]] constexpr bool is_group() const noexcept {
         return is_v4() ? octets_[12] >= 224 && (octets_[12] < 240 || v4() == 0xffffffffU) : octets_[0] == 0xff;
     }
@@ -82,13 +82,13 @@ public:
         }
         return {{0x33, 0x33, octets_[12], octets_[13], octets_[14], octets_[15]}};
     }
-    // True for fe80::/10, which is always on the link.
+    // Returns true for fe80::/10, which is always on the link.
     [[nodiscard]] constexpr bool is_v6_link_local() const noexcept {
         return octets_[0] == 0xfe && (octets_[1] & 0xc0U) == 0x80;
     }
     // Returns the address that stands for the host where hosts share something scarce. An IPv6 host may have any number
-    // of addresses in its 64-bit network, so that the network counts as one host. Link-local addresses count as they
-    // are.
+    // of addresses in its 64-bit network, so that the network counts as one host. Link-local addresses are not
+    // shortened.
     // mutants: net-ip-address-share-holder
     [[nodiscard]] constexpr IpAddress share_holder() const noexcept {
         IpAddress holder = *this;
@@ -97,9 +97,9 @@ public:
         }
         return holder;
     }
-    // True if one host can own the address.
+    // Returns true if one host can own the address.
     [[nodiscard]] constexpr bool is_station() const noexcept { return !is_unspecified() && !is_group(); }
-    // True if both are of one family and their first `prefix_bits` (of 32 or 128) are equal.
+    // Returns true if both are of one family and their first `prefix_bits` (of 32 or 128) are equal.
     [[nodiscard]] bool shares_prefix(const IpAddress& other, std::uint8_t prefix_bits) const noexcept;
 
     friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) noexcept = default;

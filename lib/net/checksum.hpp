@@ -18,13 +18,13 @@ class ChecksumSum {
 public:
     void add(std::span<const std::uint8_t> bytes) noexcept;
     void add_word(std::uint16_t word) noexcept { sum_ += word; }
-    // Addresses, protocol and upper-layer length (RFC 768; RFC 8200, 8.1).
+    // Adds addresses, protocol and upper-layer length (RFC 768; RFC 8200, 8.1).
     void add_pseudo_header(const IpAddress& source, const IpAddress& destination, std::uint8_t protocol,
                            std::uint32_t upper_bytes) noexcept;
 
     // Returns the value of the checksum field, in host order. The field itself was added as zero.
     [[nodiscard]] std::uint16_t checksum() const noexcept { return static_cast<std::uint16_t>(~folded()); }
-    // True if the sum covers a checksum field with the right value.
+    // Returns true if the sum covers a checksum field with the right value.
     [[nodiscard]] bool is_right() const noexcept { return folded() == 0xffffU; }
 
 private:

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kEthernet = EthernetHeader::kBytes;
 constexpr std::uint8_t kTtl = 64;
 
-// Writes an echo reply to `request`: its type and id, with the request's data behind. The checksum covers `message` and
+// Writes an echo reply to `request`: its type and id, then the request's data. The checksum covers `message` and
 // `pseudo`.
 void write_reply(std::span<std::uint8_t> message, const IcmpEcho& request, std::uint8_t type,
                  ChecksumSum pseudo) noexcept {
@@ -62,7 +62,7 @@ std::size_t Host::on_frame(Frame frame, Instant now, Out out) noexcept {
     }
 }
 
-// RFC 826, "Packet Reception"; RFC 5227, 2.4 for the conflict.
+// Follows RFC 826, "Packet Reception"; RFC 5227, 2.4 for the conflict.
 // mutants: net-host-on-arp
 std::size_t Host::on_arp(Frame message, Instant now, Out out) noexcept {
     const auto parsed = ArpMessage::parse(message);
@@ -168,7 +168,7 @@ std::size_t Host::on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant 
     return bytes;
 }
 
-// RFC 4861, 7.2.3 to 7.2.5.
+// Follows RFC 4861, 7.2.3 to 7.2.5.
 // mutants: net-host-on-neighbour
 std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header& ip, Frame message, Instant now,
                                Out out) noexcept {
@@ -195,7 +195,7 @@ std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header&
     if (neighbour.target != config_.address) {
         return drop(Drop::NotForUs);
     }
-    // A solicitation without a source asks if the address is taken: everyone shall hear the answer. A solicitation
+    // A solicitation without a source asks if the address is taken, so everyone shall hear the answer. A solicitation
     // without a link-layer address is answered to the station that it came from (RFC 4861, 7.2.4).
     NeighbourMessage answer;
     answer.advertisement = true;

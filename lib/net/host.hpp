@@ -1,5 +1,5 @@
-// Host: what a station owes its link beside RoCE. It answers ARP, neighbour solicitations and pings, and asks for the
-// MAC addresses that it needs itself. It does no I/O: frames go in, frames come out.
+// Host: the duties of a station to its link, in addition to RoCE. It answers ARP, neighbour solicitations and pings,
+// and asks for the MAC addresses that it needs itself. It does no I/O: frames go in, frames come out.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct HostConfig {
     std::optional<IpAddress> gateway{};  // for addresses beyond the link
 };
 
-// True if the frame may tell every worker of a station something: ARP, neighbour solicitation or advertisement.
+// Returns true if every worker of a station may learn from the frame: ARP, neighbour solicitation or advertisement.
 [[nodiscard]] bool is_neighbour_message(std::span<const std::uint8_t> frame) noexcept;
 
 // Belongs to one thread. Each worker has a Host of its own.
@@ -38,20 +38,20 @@ public:
     explicit Host(const HostConfig& config) : config_(config) {}
 
     // Judges a frame that is not RoCE. Learns from it, and writes the answer into `out`. Returns the answer's size; 0
-    // if there is none. Counts why a frame is not taken. If `out` has no room, the host only learns.
+    // if there is none. Counts a frame that is not taken by its reason. If `out` has no room, the host only learns.
     [[nodiscard]] std::size_t on_frame(std::span<const std::uint8_t> frame, Instant now,
                                        std::span<std::uint8_t> out) noexcept;
 
-    // Returns the MAC to send to for this address (the gateway's for an address beyond the link). Returns nothing while
+    // Returns the MAC to send to for this address (the gateway's for an address beyond the link). Returns nullopt while
     // the question for it is under way.
     [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& remote, Instant now) noexcept;
-    // Returns the same if it is known, and asks no question.
+    // As resolve(), but asks no question.
     [[nodiscard]] std::optional<MacAddress> known(const IpAddress& remote) const noexcept {
         return neighbours_.known(next_hop(remote));
     }
     [[nodiscard]] const IpAddress& next_hop(const IpAddress& remote) const noexcept;
 
-    // True if `remote` is no station of the link although questions were asked for it there.
+    // Returns true if `remote` is no station of the link although questions were asked for it there.
     [[nodiscard]] bool is_beyond(const IpAddress& remote) const noexcept {
         return next_hop(remote) == remote && neighbours_.is_nobody(remote);
     }
@@ -61,10 +61,10 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept { return neighbours_.next_deadline(); }
     // Returns the earliest deadline that frames set since the last call; never, if they set none.
     [[nodiscard]] Instant poll_planned() noexcept { return neighbours_.poll_planned(); }
-    // Returns the next hops whose MAC changed or was lost, one a call. The caller calls until there is nothing.
+    // Returns the next hops whose MAC changed or was lost, one a call. The caller calls until it gets nullopt.
     [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept { return neighbours_.poll_change(); }
-    // Returns the station that named itself in the last frame without being asked. A peer that came back with another
-    // MAC says so in its first question.
+    // A station that named itself in the last frame without being asked. A peer that came back with another MAC
+    // announces it in its first question.
     struct Name {
         IpAddress address{};
         MacAddress mac{};

@@ -1,4 +1,4 @@
-// HostTotals: how much of something each host holds.
+// HostTotals: the amount of something that each host holds.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ public:
             held_[address.share_holder()] += amount;
         }
     }
-    // The host holds at least that much (asserted).
+    // Takes the amount off. The host holds at least that much (asserted).
     void remove(const IpAddress& address, std::uint64_t amount) {
         if (amount == 0) {
             return;

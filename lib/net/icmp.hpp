@@ -33,8 +33,8 @@ struct IcmpEcho {
     std::uint16_t id = 0;
     std::uint16_t sequence = 0;
 
-    // `message` is the whole ICMP message. `pseudo` holds the pseudo-header for ICMPv6 and nothing for ICMP. Anything
-    // but an echo of either family with code 0 is Unsupported.
+    // Parses an echo of either family with code 0; any other message is Unsupported. `message` is the whole ICMP
+    // message. `pseudo` holds the pseudo-header for ICMPv6 and nothing for ICMP.
     [[nodiscard]] static Parsed<IcmpEcho> parse(std::span<const std::uint8_t> message, ChecksumSum pseudo) noexcept {
         if (message.size() < kBytes) {
             return Drop::Truncated;

@@ -30,7 +30,7 @@ struct Ipv4Header {
     static constexpr std::uint16_t kDontFragment = 0x4000;
 
     std::uint8_t traffic_class = 0;
-    std::uint16_t total_bytes = 0;  // of the header and what follows it
+    std::uint16_t total_bytes = 0;  // of the header and the following data
     std::uint16_t id = 0;
     std::uint16_t flags_and_offset = kDontFragment;
     std::uint8_t ttl = 64;
@@ -38,12 +38,13 @@ struct Ipv4Header {
     IpAddress source{};
     IpAddress destination{};
 
-    // `packet` starts at the header and reaches at least to the end of the IP packet. Padding of the link may follow.
+    // Parses the header at the start of `packet`, which reaches at least to the end of the IP packet. Padding of the
+    // link may follow.
     [[nodiscard]] static Parsed<Ipv4Header> parse(std::span<const std::uint8_t> packet) noexcept;
     // Writes all 20 bytes with the right checksum. Both addresses are IPv4.
     void emit(Raw& raw) const noexcept;
 
-    // True if More Fragments is set or the offset is not zero.
+    // Returns true if More Fragments is set or the offset is not zero.
     [[nodiscard]] bool is_fragment() const noexcept { return (flags_and_offset & 0x3fffU) != 0; }
 
     friend bool operator==(const Ipv4Header&, const Ipv4Header&) noexcept = default;

@@ -27,14 +27,14 @@ struct Ipv6Header {
 
     std::uint8_t traffic_class = 0;
     std::uint32_t flow_label = 0;     // 20 bits
-    std::uint16_t payload_bytes = 0;  // of what follows the header
+    std::uint16_t payload_bytes = 0;  // of the data after the header
     std::uint8_t next_header = 0;
     std::uint8_t hop_limit = 64;
     IpAddress source{};
     IpAddress destination{};
 
-    // `packet` starts at the header and reaches at least to the end of the IP packet. Refuses an IPv4-mapped address:
-    // it belongs to nobody on the wire (RFC 4291, 2.5.5.2), and would mean IPv4 in an IpAddress.
+    // Parses the header at the start of `packet`, which reaches at least to the end of the IP packet. Refuses an
+    // IPv4-mapped address: no host has it on the wire (RFC 4291, 2.5.5.2), and it would mean IPv4 in an IpAddress.
     [[nodiscard]] static Parsed<Ipv6Header> parse(std::span<const std::uint8_t> packet) noexcept;
     // Writes all 40 bytes. Both addresses are IPv6.
     void emit(Raw& raw) const noexcept;

@@ -34,7 +34,7 @@ bool read_options(std::span<const std::uint8_t> options, std::uint8_t wanted, st
     return true;
 }
 
-// True if the addresses agree with the rest of the message.
+// Returns true if the addresses agree with the rest of the message.
 bool is_consistent(const Ipv6Header& ip, const NeighbourMessage& message) noexcept {
     if (message.target.is_group() || message.target.is_v4() || ip.source.is_group()) {
         return false;

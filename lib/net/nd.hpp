@@ -52,11 +52,11 @@ struct NeighbourMessage {
     IpAddress target{};
     std::optional<MacAddress> mac{};  // from the option that belongs to the message's type
 
-    // Judges what RFC 4861, 7.1.1 and 7.1.2 demand of a message: hop limit, checksum, code, sizes, options, addresses.
-    // `ip` is its header, `message` the ICMPv6 message.
+    // Judges a message by the demands of RFC 4861, 7.1.1 and 7.1.2: hop limit, checksum, code, sizes, options,
+    // addresses. `ip` is its header, `message` the ICMPv6 message.
     [[nodiscard]] static Parsed<NeighbourMessage> parse(const Ipv6Header& ip,
                                                         std::span<const std::uint8_t> message) noexcept;
-    // Writes the message and the option; `mac` must be set. The checksum field is written as it stands.
+    // Writes the message and the option; `mac` must be set. Writes the checksum field unchanged.
     void emit(Raw& raw) const noexcept;
 
     friend bool operator==(const NeighbourMessage&, const NeighbourMessage&) noexcept = default;

@@ -21,25 +21,25 @@ constexpr Duration kNeighbourFresh = seconds(30);  // REACHABLE_TIME; after it t
 constexpr std::uint8_t kConfirmTries = 3;          // questions to the known MAC; then the address is asked for anew
 constexpr Duration kChangeLeast = seconds(1);      // two changes within this time come from two stations
 
-// Whether a station's own message replaces a MAC that is already known (RFC 4861, 4.4, the override flag).
+// Says if a station's own message replaces a MAC that is already known (RFC 4861, 4.4, the override flag).
 enum class Override : std::uint8_t { No, Yes };
 
 // Belongs to one thread. The capacity is fixed and allocated at construction. A full table replaces an entry that is
 // not being asked for: a failed one first, else the one confirmed longest ago. While all entries are being asked for
-// there is no room, so that each question comes to an end. Messages of strangers make no entry.
+// there is no room, so that each question comes to an end. Messages of unknown stations make no entry.
 class NeighbourTable {
 public:
     explicit NeighbourTable(std::uint32_t capacity = 1024) : capacity_(capacity) { entries_.reserve(capacity); }
 
-    // Returns the MAC for a sender. Returns nothing while the question is under way, or if there is no room for it.
+    // Returns the MAC for a sender. Returns nullopt while the question is under way, or if there is no room for it.
     [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& address, Instant now) noexcept;
     // Returns the MAC if it is known, and asks no question.
     [[nodiscard]] std::optional<MacAddress> known(const IpAddress& address) const noexcept;
 
-    // True if the questions for the address stayed without an answer: nobody on the link has it.
+    // Returns true if the questions for the address stayed without an answer: no station of the link has it.
     [[nodiscard]] bool is_nobody(const IpAddress& address) const noexcept;
 
-    // Takes what the station itself said. Only resolve() makes entries.
+    // Learns the MAC that a station announced itself. Only resolve() makes entries.
     enum class Learnt : std::uint8_t { NotWanted, Confirmed, Changed, TooFrequent, Doubted };
     Learnt learn(const IpAddress& address, const MacAddress& mac, Instant now,
                  Override replaces = Override::Yes) noexcept;
@@ -50,17 +50,17 @@ public:
 
     struct Question {
         IpAddress address{};
-        std::optional<MacAddress> to{};  // nothing: broadcast or multicast
+        std::optional<MacAddress> to{};  // nullopt: broadcast or multicast
     };
-    // Returns the next due question. The caller calls until there is none.
+    // Returns the next due question. The caller calls until it gets nullopt.
     [[nodiscard]] std::optional<Question> poll_question(Instant now) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     struct Change {
         IpAddress address{};
-        std::optional<MacAddress> mac{};  // nothing: the MAC was lost
+        std::optional<MacAddress> mac{};  // nullopt: the MAC was lost
     };
-    // Returns an entry that changed since the last call. The caller calls until there is none.
+    // Returns an entry that changed since the last call. The caller calls until it gets nullopt.
     [[nodiscard]] std::optional<Change> poll_change() noexcept;
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }

@@ -1,6 +1,6 @@
-// Shares: how many places of something scarce each host holds, by source address. When all places are taken, the host
-// that holds most gives way to a host that holds less. So no flood from one address, or from many made-up ones, keeps
-// others out.
+// Shares: the number of places of something scarce that each host holds, by source address. When all places are taken,
+// the host that holds most gives way to a host that holds less. So a flood from one address, or from many invented
+// ones, does not keep others out.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace cairn::net {
 
-// Each place is held by an Id until it is removed. Each call takes time in the logarithm of the number of places held.
+// An Id holds each place until it is removed. Each call takes time in the logarithm of the number of places held.
 template <class Id>
 class Shares {
 public:
@@ -57,13 +57,13 @@ public:
         return count;
     }
 
-    // Returns the oldest place of the host that holds most. If several hosts hold as many, it is the oldest of all
-    // these.
+    // Returns the oldest place of the host that holds most. If several hosts hold equally many, it is the oldest of all
+    // their places.
     [[nodiscard]] std::optional<Id> first_to_go() const {
         return ranks_.empty() ? std::nullopt : std::optional(oldest_of(greediest()));
     }
-    // Returns the same place, or nothing if its host would hold fewer places than `source` afterwards. A host that
-    // holds nothing always gets a place.
+    // As first_to_go(), but returns nullopt if that host would then hold fewer places than `source`. A host that holds
+    // nothing always gets a place.
     // mutants: net-shares-who-gives-way-to
     [[nodiscard]] std::optional<Id> who_gives_way_to(const IpAddress& source) const {
         const auto own = held_.find(source.share_holder());

@@ -29,7 +29,7 @@ struct UdpHeader {
     std::uint16_t bytes = 0;     // of header and payload
     std::uint16_t checksum = 0;  // 0: none
 
-    // `datagram` starts at the header and ends where the IP payload ends.
+    // Parses the header. `datagram` starts at the header and ends where the IP payload ends.
     [[nodiscard]] static Parsed<UdpHeader> parse(std::span<const std::uint8_t> datagram) noexcept {
         if (datagram.size() < kBytes) {
             return Drop::Truncated;
@@ -48,8 +48,8 @@ struct UdpHeader {
     friend bool operator==(const UdpHeader&, const UdpHeader&) noexcept = default;
 };
 
-// True if the sum over pseudo-header and datagram (header ... payload) is right. A checksum field of zero means that
-// there is none; the caller judges that.
+// Returns true if the sum over pseudo-header and datagram (header ... payload) is right. A checksum field of zero means
+// that there is none; the caller judges that.
 [[nodiscard]] inline bool udp_checksum_is_right(const IpAddress& source, const IpAddress& destination,
                                                 std::span<const std::uint8_t> datagram) noexcept {
     ChecksumSum sum;

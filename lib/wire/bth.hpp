@@ -43,7 +43,7 @@ struct Bth {
         bth.load(raw);
         return bth;
     }
-    // The same into its final place, as read_header() does, from two words, as emit() writes them.
+    // As parse(), into its final place: read_header() does so, too. Reads two words, as emit() writes them.
     // mutants: wire-bth-load
     void load(const RawBth& raw) noexcept {
         const auto* const at = reinterpret_cast<const std::uint8_t*>(&raw);
@@ -68,7 +68,7 @@ struct Bth {
         const auto flags =
             static_cast<std::uint8_t>((solicited ? 0x80U : 0U) | (migration ? 0x40U : 0U) | ((pad_count & 3U) << 4U));
         const auto congestion = static_cast<std::uint8_t>((fecn ? 0x80U : 0U) | (becn ? 0x40U : 0U));
-        // Two words, so that a copy of the header need not wait for stores of single bytes.
+        // Two words are written, so that a copy of the header need not wait for stores of single bytes.
         const Be64 first{std::uint64_t{opcode} << 56U | std::uint64_t{flags} << 48U | std::uint64_t{pkey.value} << 32U |
                          std::uint64_t{congestion} << 24U | dest_qpn.value};
         const Be32 second{(ack_request ? 0x80000000U : 0U) | psn.value()};
@@ -80,18 +80,18 @@ struct Bth {
     friend bool operator==(const Bth&, const Bth&) noexcept = default;
 };
 
-// Returns the number of zeros behind a payload of this length. Packets are whole words.
+// Returns the number of zeros after a payload of this length. Packets are whole words.
 // mutants: wire-pad-for
 [[nodiscard]] constexpr std::uint8_t pad_for(std::size_t payload_bytes) noexcept {
     return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
 }
 
-// True for the sizes that a path MTU may have (IBTA vol. 1, 11.2.5.2).
+// Returns true for the sizes that a path MTU may have (IBTA vol. 1, 11.2.5.2).
 [[nodiscard]] constexpr bool is_path_mtu(std::uint32_t bytes) noexcept {
     return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
 }
 
-// True if the low 15 bits are equal and one of the two is a full member (IBTA vol. 1, 10.9).
+// Returns true if the low 15 bits are equal and one of the two is a full member (IBTA vol. 1, 10.9).
 [[nodiscard]] constexpr bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
     return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & 0x8000U) != 0;
 }

@@ -1,4 +1,4 @@
-// LAP asks for another alternate path. APR answers it, and refuses it here (IBTA vol. 1, 12.8.1, 12.8.2).
+// LAP asks for another alternate path. APR answers it; here it always refuses (IBTA vol. 1, 12.8.1, 12.8.2).
 #pragma once
 
 #include "lib/wire/cm_types.hpp"
@@ -37,7 +37,7 @@ struct RawApr {
 };
 static_assert(sizeof(RawApr) == kMessageBytes && alignof(RawApr) == 1);
 
-// The answer to a LAP. Ours gives only the reason for the refusal.
+// The answer to a LAP. Ours contains only the reason for the refusal.
 struct Apr {
     using Raw = RawApr;
     static constexpr std::uint16_t kAttribute = 0x001a;

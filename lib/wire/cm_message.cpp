@@ -4,7 +4,7 @@ namespace cairn::wire {
 
 namespace {
 
-// Returns the message of the variant that `attribute` names, or why there is none.
+// Returns the message of the variant that `attribute` names, or the reason why there is none.
 template <class... Messages>
 ParsedMad<CmMessage> parse_message(std::uint16_t attribute, const std::uint8_t* at,
                                    std::variant<Messages...>*) noexcept {

@@ -13,13 +13,13 @@ namespace cairn::wire {
 
 using CmMessage = std::variant<Req, Mra, Rej, Rep, Rtu, Dreq, Drep, SidrReq, SidrRep, Lap, Apr>;
 
-// Holds one of the messages, with every field in its range. Whether the message fits a connection is not judged here.
+// Holds one of the messages, with every field in its range. It does not judge if the message fits a connection.
 // Reserved bits are ignored on receipt and sent as zero.
 struct CmMad {
     std::uint64_t transaction = 0;
     CmMessage message{};
 
-    // `bytes` is the payload of a datagram to queue pair 1.
+    // Parses a message. `bytes` is the payload of a datagram to queue pair 1.
     [[nodiscard]] static ParsedMad<CmMad> parse(std::span<const std::uint8_t> bytes) noexcept;
     [[nodiscard]] MadBytes bytes() const noexcept;
 

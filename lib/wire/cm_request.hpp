@@ -27,7 +27,7 @@ static_assert(sizeof(RawCmPath) == 44 && alignof(RawCmPath) == 1);
 
 // A path between the two ports, seen from the sender.
 struct CmPath {
-    std::uint16_t local_lid = 0;  // with RoCE 0xffff, which nobody has
+    std::uint16_t local_lid = 0;  // with RoCE 0xffff, which no port has
     std::uint16_t remote_lid = 0;
     Gid local_gid{};
     Gid remote_gid{};
@@ -96,7 +96,7 @@ struct Req {
     bool srq = false;
     std::uint8_t extended_transport = 0;  // [0, 7]; kExtendedXrc if the service is Extended
     CmPath primary{};
-    CmPath alternate{};  // all zero: there is none
+    CmPath alternate{};  // all zero: no alternate path
     PrivateData<92> private_data{};
 
     [[nodiscard]] static ParsedMad<Req> parse(const Raw& raw) noexcept;

@@ -1,4 +1,4 @@
-// SIDR: which queue pair and Q_Key serve a service by datagrams (IBTA vol. 1, 12.11).
+// SIDR: asks which queue pair and Q_Key serve a service by datagrams (IBTA vol. 1, 12.11).
 #pragma once
 
 #include "lib/wire/cm_types.hpp"

@@ -50,7 +50,7 @@ static_assert(Bits<5, 2>::get(0x06) == 3 && Bits<0, 5>::put(0x13) == 0x98);
 [[nodiscard]] constexpr std::uint32_t bytes_of(PathMtu mtu) noexcept {
     return mtu.value >= 1 && mtu.value <= 5 ? 128U << mtu.value : 0U;
 }
-// `bytes` is 256, 512, 1024, 2048 or 4096.
+// Returns the code. `bytes` is 256, 512, 1024, 2048 or 4096.
 [[nodiscard]] constexpr PathMtu path_mtu_of(std::uint32_t bytes) noexcept {
     std::uint8_t code = 1;
     while (bytes_of(PathMtu{code}) != bytes && code < 5) {

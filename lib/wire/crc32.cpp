@@ -1,4 +1,4 @@
-// crc32() of icrc.hpp: 32 bytes at a time where the machine can, else ISA-L, which looks what the machine can as well.
+// crc32() of icrc.hpp: 32 bytes at a time if the machine can, else ISA-L, which also chooses by the machine.
 #include <isa-l/crc.h>
 
 #include "lib/wire/crc32_fold.hpp"

@@ -10,7 +10,7 @@
 
 namespace cairn::wire {
 
-// Runs of one word up to this many bytes take a folding chain, which is faster than a call of ISA-L: ISA-L reads back
+// Runs of one word up to this many bytes take a folding chain. It is faster than a call of ISA-L, which reads back
 // stores of a moment ago. The chains of several packets overlap.
 constexpr std::size_t kShortBytes = 256;
 
@@ -28,17 +28,16 @@ constexpr std::size_t kShortBytes = 256;
 
 #endif
 
-// The common state of runs of one length behind one CRC state. It is prepared once, so that a run costs only its
-// blocks.
+// The common state of runs of one length after one CRC state. It is prepared once, so that a run costs only its blocks.
 class CrcRuns {
 public:
     struct End {
         std::uint32_t crc;
-        const std::uint8_t* behind;  // behind the last byte
+        const std::uint8_t* behind;  // after the last byte
     };
 
     CrcRuns() noexcept = default;
-    // For runs of `count` bytes behind `crc`. The bits `ones` of the first byte count as ones.
+    // Prepares runs of `count` bytes after `crc`. The bits `ones` of the first byte count as ones.
     CrcRuns(std::uint32_t crc, std::size_t count, std::uint8_t ones = 0) noexcept
         : crc_(crc), count_(static_cast<std::uint16_t>(count)), ones_(ones) {
 #ifdef CAIRN_HAS_CLMUL
@@ -71,8 +70,8 @@ public:
         const auto lacks = static_cast<std::uint32_t>(~bytes[0] & ones_);
         return {crc32(crc_ ^ lacks, bytes, count_), bytes + count_};
     }
-    // Small runs have 52 to 64 bytes: the part of the smallest requests behind the first word of the BTH. Their CRC is
-    // worth inlining.
+    // Returns true for runs of 52 to 64 bytes: the part of the smallest requests after the first word of the BTH. Their
+    // CRC is worth inlining.
     [[nodiscard]] bool are_small() const noexcept {
 #ifdef CAIRN_HAS_CLMUL
         return blocks_ == 4;
@@ -95,7 +94,7 @@ public:
 
 private:
 #ifdef CAIRN_HAS_CLMUL
-    // The odd words come first, behind zeros: zeros in front of a message change nothing.
+    // Prepares the first block. The odd words come first, after zeros: zeros in front of a message change nothing.
     // mutants: wire-crc-runs-make-first-block
     void make_first_block() noexcept {
         const std::size_t odd = count_ & 12U;

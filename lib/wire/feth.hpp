@@ -1,4 +1,4 @@
-// FLUSH extended transport header: 4 bytes, which say how far written data shall be safe (IBTA vol. 1, annex A19).
+// FLUSH extended transport header: 4 bytes, with how far written data shall be safe (IBTA vol. 1, annex A19).
 #pragma once
 
 #include <cstddef>

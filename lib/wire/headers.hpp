@@ -13,8 +13,8 @@
 
 namespace cairn::wire {
 
-// Reads the header at the start of `bytes`, or returns a reason. It writes to the header's final place, since the copy
-// of a structure that was just written piece by piece waits for the stores.
+// Reads the header at the start of `bytes`, or returns a reason. It writes to the header's final place. A copy of a
+// structure that was just written piece by piece would wait for the stores.
 // mutants: wire-read-header
 template <class Header>
 [[nodiscard]] std::optional<Drop> read_header(std::span<const std::uint8_t> bytes, Header& header) noexcept {

@@ -1,5 +1,5 @@
-// The RDMA IP CM service, by which rdma_cm connects to an IP address and a port: the names of services, and the header
-// at the front of the private data of REQ and SIDR_REQ (IBTA vol. 1, annex A11).
+// The RDMA IP CM service, by which rdma_cm connects to an IP address and a port (IBTA vol. 1, annex A11). This file has
+// the names of services, and the header at the front of the private data of REQ and SIDR_REQ.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::uint64_t kIpServiceMask = 0xffff'ffff'ff00'0000U;
 [[nodiscard]] constexpr ServiceId ip_service(IpProtocol protocol, std::uint16_t port) noexcept {
     return ServiceId{kIpServicePrefix | std::uint64_t{static_cast<std::uint8_t>(protocol)} << 16U | port};
 }
-// True for services of all IP protocols: their requests carry an IpCmHeader.
+// Returns true for services of all IP protocols: their requests carry an IpCmHeader.
 [[nodiscard]] constexpr bool is_ip_service(ServiceId service) noexcept {
     return (service.value & kIpServiceMask) == kIpServicePrefix;
 }
@@ -28,7 +28,7 @@ struct RawIpCmHeader {
     std::uint8_t version;     // major 4, minor 4
     std::uint8_t ip_version;  // 4, reserved 4
     Be16 source_port;
-    std::array<std::uint8_t, 16> source;  // IPv4: the last four octets, behind zeros
+    std::array<std::uint8_t, 16> source;  // IPv4: the last four octets, after zeros
     std::array<std::uint8_t, 16> destination;
 };
 static_assert(sizeof(RawIpCmHeader) == 36 && alignof(RawIpCmHeader) == 1);
@@ -44,7 +44,7 @@ struct IpCmHeader {
 
     // Returns nothing for another major version, and for an IP version that is neither 4 nor 6.
     [[nodiscard]] static std::optional<IpCmHeader> parse(const Raw& raw) noexcept;
-    // Source and destination are both IPv4 or both not. A mixed pair is written as IPv6.
+    // Writes the header. Source and destination are both IPv4 or both not. A mixed pair is written as IPv6.
     void emit(Raw& raw) const noexcept;
 
     friend bool operator==(const IpCmHeader&, const IpCmHeader&) noexcept = default;
@@ -57,12 +57,12 @@ struct RawFeatureTrailer {
 };
 static_assert(sizeof(RawFeatureTrailer) == 8 && alignof(RawFeatureTrailer) == 1);
 
-constexpr std::uint32_t kFeatureSelective = 1U;    // holds packets that come early and says which ones are missing
-constexpr std::uint32_t kFeatureDelayedAcks = 2U;  // acknowledges what does not ask by count or time
+constexpr std::uint32_t kFeatureSelective = 1U;    // holds packets that come early and reports the missing ones
+constexpr std::uint32_t kFeatureDelayedAcks = 2U;  // acknowledges unasked, by count or time
 constexpr std::uint32_t kFeaturesOfRc = kFeatureSelective | kFeatureDelayedAcks;
 
-// The last eight bytes of the private data of REQ and REP between Cairn peers. A REQ says what the sender can do, a REP
-// what both can do. Other peers leave zeros there, and their programs read the front.
+// The last eight bytes of the private data of REQ and REP between Cairn peers. A REQ has the sender's features, a REP
+// the features of both. Other peers leave zeros there, and their programs read the front.
 struct FeatureTrailer {
     using Raw = RawFeatureTrailer;
     static constexpr std::size_t kBytes = sizeof(Raw);

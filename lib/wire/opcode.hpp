@@ -1,4 +1,5 @@
-// The opcodes. The first byte of the BTH tells which headers follow it and what the packet is (IBTA vol. 1, 9.2.1).
+// The opcodes. The first byte of the BTH determines the headers that follow it and the packet's kind (IBTA vol. 1,
+// 9.2.1).
 #pragma once
 
 #include <cstddef>
@@ -116,7 +117,7 @@ struct OpcodeTraits {
 
 // Returns nullptr for an opcode that no service here has.
 [[nodiscard]] const OpcodeTraits* find_opcode(std::uint8_t opcode) noexcept;
-// True for a response or an acknowledgement of a connection, of an opcode that may not exist. Costs no table.
+// Returns true for a response or an acknowledgement of a connection; the opcode may be unknown. Looks at no table.
 [[nodiscard]] constexpr bool is_answer(std::uint8_t opcode) noexcept {
     const auto operation = static_cast<unsigned>(opcode) & 0x1fU;
     return operation >= static_cast<unsigned>(Operation::ReadResponseFirst) &&

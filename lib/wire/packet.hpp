@@ -20,12 +20,12 @@ namespace cairn::wire {
 class Packet {
 public:
     Packet() noexcept : Packet(Service::Rc, Operation::SendOnly) {}
-    // All fields are zero and the payload is empty. The service has the operation (asserted).
+    // Makes a packet with all fields zero and an empty payload. The service has the operation (asserted).
     Packet(Service service, Operation operation) noexcept;
 
-    // `udp_payload` is BTH ... ICRC. Reserved bits and the contents of the pad are ignored.
+    // Parses a packet. `udp_payload` is BTH ... ICRC. Reserved bits and the contents of the pad are ignored.
     [[nodiscard]] static Parsed<Packet> parse(std::span<const std::uint8_t> udp_payload) noexcept;
-    // The same into a packet that there is. If it returns a reason, the packet is to be read again before it is used.
+    // As parse(), into an existing packet. After a reason, the packet must be read again before it is used.
     [[nodiscard]] std::optional<Drop> read(std::span<const std::uint8_t> udp_payload) noexcept;
 
     // Writes every bit of BTH and extension headers to the front of `out`, which must hold them. Returns their size.
@@ -37,7 +37,7 @@ public:
     // Takes all of `bth` except opcode and pad count, which belong to the packet.
     void set_bth(const Bth& bth) noexcept;
 
-    // The opcode has the header (asserted).
+    // Returns a header, which the opcode has (asserted).
     template <class Header>
     [[nodiscard]] const Header& get() const noexcept {
         CAIRN_ASSERT(traits_->headers.has<Header>());
@@ -50,7 +50,7 @@ public:
     }
 
     [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept { return payload_; }
-    // The opcode carries a payload, or `payload` is empty (asserted).
+    // Sets the payload. The opcode carries one, or `payload` is empty (asserted).
     void set_payload(std::span<const std::uint8_t> payload) noexcept;
 
     [[nodiscard]] std::size_t pad_bytes() const noexcept { return bth_.pad_count; }
@@ -63,13 +63,13 @@ public:
     friend bool operator==(const Packet& one, const Packet& other) noexcept;
 
 private:
-    // Reads the opcode's extension headers from the front of `rest`, and leaves the bytes behind them there. Returns a
+    // Reads the opcode's extension headers from the front of `rest`, and leaves the following bytes there. Returns a
     // reason if it cannot.
     [[nodiscard]] std::optional<Drop> take_headers(std::span<const std::uint8_t>& rest) noexcept;
 
     const OpcodeTraits* traits_;
     Bth bth_{};
-    HeaderSet::Values headers_{};  // those that the opcode lacks have any value
+    HeaderSet::Values headers_{};  // headers that the opcode lacks have any value
     std::span<const std::uint8_t> payload_{};
 };
 
