@@ -10,10 +10,11 @@
 namespace cairn::worker {
 
 // Spinning pays if work comes soon. On a shared CPU it delays the very process that the worker waits for. So spinning
-// stops after two spins in a row that found nothing, and when the worker was preempted (another thread needs the CPU).
-// After a while one spin is tried again. A spin lasts twice as long as work took to come lately. Where both sides
-// sleep, such a spin outlasts the peer's waking up; where the peer waits for this very CPU, it costs next to nothing.
-// After a spin that found nothing the peer probably sleeps, so the next spin is long enough for its waking up, too.
+// stops after two spins in a row that found nothing. It also stops when the worker was preempted, since another thread
+// then needs the CPU. After a while one spin is tried again.
+// A spin lasts twice as long as work took to come lately. Where both sides sleep, such a spin outlasts the peer's
+// waking up. Where the peer waits for this very CPU, it costs next to nothing. After a spin that found nothing the peer
+// probably sleeps, so the next spin is long enough for its waking up, too.
 class AdaptiveSpin {
 public:
     enum class Advice : std::uint8_t { Spin, Yield, Sleep };
@@ -37,7 +38,8 @@ public:
         spinning_ = !stopped_ || now - stopped_at_ >= kProbe;
     }
 
-    // `preemptions()` returns how often the worker was preempted so far. It is called only after a long turn.
+    // Returns the advice after a turn without work. `preemptions()` returns how often the worker was preempted so far.
+    // It is called only after a long turn.
     template <class Count>
     [[nodiscard]] Advice on_idle(Instant now, Count&& preemptions) noexcept {
         look_at_turn(now);
@@ -59,7 +61,7 @@ public:
         return spinning_ ? Advice::Spin : idle < kYield ? Advice::Yield : Advice::Sleep;
     }
 
-    // Called after work. Returns true if the worker may sleep without looking again, since it does not spin now.
+    // Returns true if the worker may sleep without looking again, since it does not spin now. Called after work.
     [[nodiscard]] bool may_sleep_at_once() noexcept {
         given_away_ = !spinning_;
         return given_away_;
@@ -91,7 +93,7 @@ private:
     int failures_ = 0;        // spins in a row that found nothing
     bool stopped_ = false;    // no spinning, apart from probes
     bool spinning_ = true;    // since the last work
-    bool given_away_ = true;  // the last advice was not to spin, so that the length of the turn tells nothing
+    bool given_away_ = true;  // the last advice was not to spin, so that the length of the turn has no meaning
     bool suspect_ = false;    // a turn took long
 };
 

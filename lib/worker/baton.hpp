@@ -7,8 +7,8 @@
 
 namespace cairn::worker {
 
-// One compare-and-swap takes the baton, one store gives it back. Nobody waits: a thread that does not get it leaves its
-// work in the worker's mail.
+// One compare-and-swap takes the baton, one store gives it back. No thread waits: one that does not get the baton
+// leaves its work in the worker's mail.
 class Baton {
 public:
     Baton() = default;

@@ -5,14 +5,15 @@
 
 namespace cairn::worker {
 
-// Pauses leave issue slots to a sibling thread of the core, and delay the look that finds the next packet: they made
-// round trips over memif 4 to 5 % longer. So the first idle turns behind work have none. They outlast a round trip.
+// Pauses leave issue slots to a sibling thread of the core, and delay the look that finds the next packet. They made
+// round trips over memif 4 to 5 % longer. So the first idle turns after work have none. These turns outlast a round
+// trip.
 class EagerSpin {
 public:
     static constexpr std::uint32_t kEagerTurns = 64;
 
     void on_work() noexcept { idle_turns_ = 0; }
-    // A turn found nothing. Returns whether the loop pauses now.
+    // Counts a turn that found nothing. Returns true if the loop shall pause now.
     // mutants: worker-eager-spin
     [[nodiscard]] bool on_idle() noexcept {
         idle_turns_ += idle_turns_ < kEagerTurns ? 1U : 0U;

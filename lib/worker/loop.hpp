@@ -17,19 +17,19 @@ namespace cairn::worker {
 // it after the task is finished, until all tasks are: packets of other workers may pass through its port.
 class Task {
 public:
-    static constexpr Duration kLongestWait = milliseconds(10);  // a request to stop wakes nobody
+    static constexpr Duration kLongestWait = milliseconds(10);  // a request to stop does not wake the sleeper
 
     Task() = default;
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
     virtual ~Task() = default;
     [[nodiscard]] virtual bool run_turn(Instant now) noexcept = 0;
-    // Asked after turns without work, until it returns true once.
+    // Returns true if the task is finished. The loop asks after turns without work, until it gets true once.
     [[nodiscard]] virtual bool finished(Instant now) const noexcept = 0;
-    // True if wait() sleeps until something arrives. The loop then need not yield and look again.
+    // Returns true if wait() sleeps until something arrives. The loop then need not yield and look again.
     [[nodiscard]] virtual bool can_wait() const noexcept { return false; }
-    // Called when the worker may sleep. Sleeps until something is due at the latest, and for less than
-    // SteadyTime::kStepMost.
+    // Sleeps until something is due at the latest, and for less than SteadyTime::kStepMost. The loop calls it when the
+    // worker may sleep.
     virtual void wait(Instant now) noexcept;
 };
 
@@ -40,7 +40,7 @@ enum class Polling : std::uint8_t {
 
 // The state that the loops of one run share.
 struct LoopGroup {
-    const std::atomic<bool>& stop;        // each loop ends within a turn of this
+    const std::atomic<bool>& stop;        // each loop ends within a turn after this is set
     std::atomic<std::size_t> unfinished;  // number of tasks; the loops end when it is 0
     Polling polling;
 };
@@ -53,8 +53,8 @@ void give_way(Task& task, AdaptiveSpin::Advice advice, Instant now) noexcept;
 }  // namespace detail
 
 // Runs the task until the group is finished or stopped. Returns the time source, which has counted the clock's jumps.
-// `Host` is the loop's thread. Its read_clock() returns a time that may go back or leap; the task is given a time that
-// does neither. Its pass() is called before each turn.
+// `Host` is the loop's thread. Its read_clock() returns a time that may go back or leap; the task gets a time that does
+// neither. Its pass() is called before each turn.
 // mutants: worker-run-loop
 template <class Host>
 SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {

@@ -1,4 +1,4 @@
-// Mail: work that any thread gives to a worker, which does it on its own thread.
+// Mail: work that any thread gives to a worker, which does the work on its own thread.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ public:
     Letter(const Letter&) = delete;
     Letter& operator=(const Letter&) = delete;
 
-    // Called on the worker's thread, in its turn.
+    // Does the work. Called on the worker's thread, in its turn.
     virtual void open(Worker& worker, Instant now) noexcept = 0;
-    // Called if the worker ended before it could open the letter, on the thread that ends the worker.
+    // Drops the work. Called if the worker ends before it opens the letter, on the thread that ends the worker.
     virtual void discard() noexcept = 0;
 
     MailLink<Letter> mail;  // the link of the mailbox
@@ -33,14 +33,14 @@ protected:
     ~Letter() = default;
 };
 
-// Where a worker gets its mail. An address stays valid after the worker has ended.
+// The place to which a worker's letters are sent. An address stays valid after the worker has ended.
 class Address {
 public:
     Address() = default;
 
-    // Errors: the worker has ended; the letter then stays the sender's. Any thread may call it.
+    // Sends the letter. Errors: the worker has ended; the letter then stays the sender's. Any thread may call it.
     Status send(Letter& letter) const;
-    // Any thread may call it.
+    // Returns true if the worker has ended. Any thread may call it.
     [[nodiscard]] bool ended() const noexcept;
     // Announces letters. From its next sleep on the worker sleeps so that a letter wakes it. Any thread may call it.
     void expect_mail() const noexcept;

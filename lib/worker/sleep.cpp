@@ -17,7 +17,7 @@ namespace cairn::worker {
 
 namespace {
 
-constexpr std::size_t kHeardAtOnce = 32;  // more of them end the next sleep, too
+constexpr std::size_t kHeardAtOnce = 32;  // any more end the next sleep, too
 
 bool watch(int epoll_fd, int fd, std::uint32_t events, Doorbell* bell = nullptr) noexcept {
     epoll_event event{};
@@ -41,7 +41,7 @@ Error no_descriptor(const char* what, const std::string& worker, int reason) {
 
 Doorbell::~Doorbell() {
     sleep_.remove(*this);
-    word_.end_sleep();  // who still rings makes no system call
+    word_.end_sleep();  // a process that still rings makes no system call
     close(fd_);
 }
 
@@ -71,8 +71,8 @@ void Sleep::end() noexcept {
     mail_.end_sleep();
 }
 
-// A ring is heard once, as it comes (EPOLLET): its descriptor stays readable for ever. Its write may come after this,
-// and then ends the next sleep.
+// Hears a ring once, as it comes (EPOLLET), since its descriptor stays readable for ever. The ring's write may come
+// after this, and then ends the next sleep.
 // mutants: worker-sleep-hear
 void Sleep::hear() noexcept {
     for (Doorbell* const bell : bells_) {
@@ -81,7 +81,7 @@ void Sleep::hear() noexcept {
     std::array<epoll_event, kHeardAtOnce> events;
     const int count = epoll_wait(bells_fd_, events.data(), static_cast<int>(events.size()), 0);
     for (const epoll_event& each : std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
-        if (each.data.ptr != nullptr) {  // else mail
+        if (each.data.ptr != nullptr) {  // else it is mail
             ++static_cast<Doorbell*>(each.data.ptr)->wakes_;
         }
     }

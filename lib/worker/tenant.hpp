@@ -13,10 +13,10 @@ public:
     Tenant(const Tenant&) = delete;
     Tenant& operator=(const Tenant&) = delete;
 
-    // Called after the turn's packets were delivered. Does what follows from them and what is due. Returns true if it
-    // did something; the worker then looks for work again at once.
+    // Does the work that follows from the turn's packets, and the work that is due. Called after the packets were
+    // delivered. Returns true if it did something; the worker then looks for work again at once.
     virtual bool on_turn(Instant now) noexcept = 0;
-    // Called after the turn's packets were sent, if the tenant was added with OnTurnAndSent.
+    // Does work after the turn's packets were sent. Called if the tenant was added with OnTurnAndSent.
     virtual void on_sent() noexcept {}
     // Returns when on_turn() has something to do without a packet. A past time means at once; Instant::never() means
     // that there is nothing.

@@ -30,7 +30,7 @@ public:
     Tenancy& operator=(const Tenancy&) = delete;
     ~Tenancy() { leave(); }
     void leave() noexcept;
-    // Sets when a tenant that was added with WhenDue is called next.
+    // Sets the time of the next call of a tenant that was added with WhenDue.
     void wake_at(Instant due) noexcept;
 
 private:
@@ -41,11 +41,11 @@ private:
     Tenant* tenant_ = nullptr;
 };
 
-// One thread at a time uses a worker: the thread that owns it and calls turn(), or the thread that gets the baton for a
-// try_turn().
+// One thread at a time uses a worker. It is the thread that owns it and calls turn(), or the thread that gets the baton
+// for a try_turn().
 class Worker {
 public:
-    // The port outlives the worker. Errors: the process has no descriptor left.
+    // Makes a worker. The port outlives it. Errors: the process has no descriptor left.
     static Result<std::unique_ptr<Worker>> create(port::Port& port, const roce::EngineConfig& config, Instant now);
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
@@ -62,21 +62,21 @@ public:
     };
     [[nodiscard]] Tenancy add(Tenant& tenant, Calls calls = Calls::OnTurn);
 
-    // Opens mail, delivers packets, lets the engine, the tenants and the port do what is due, and sends. Returns true
-    // if something was done or came.
+    // Opens mail, delivers packets, lets the engine, the tenants and the port do the work that is due, and sends.
+    // Returns true if something was done or came.
     bool turn(Instant now) noexcept {
         const bool worked = take_in(now);
         give_out(now);
         return worked;
     }
-    // The two halves of a turn, for a driver that sends what it was asked for first: what the one half makes due leaves
-    // with what the driver posts before the other.
+    // The two halves of turn(). Requests that a driver posts between them leave together with the packets that
+    // take_in() made due.
     bool take_in(Instant now) noexcept;
     void give_out(Instant now) noexcept;
-    // Takes a turn for a thread that shares the worker. Returns nothing if another thread is at it; the work that this
-    // thread wanted done may then be in the mail.
+    // Takes a turn for a thread that shares the worker. Returns nullopt if another thread has the baton; the work that
+    // this thread wanted done may then be in the mail.
     std::optional<bool> try_turn(Instant now) noexcept;
-    // For a thread that shares the worker and is about to use something on it.
+    // Returns the baton, for a thread that shares the worker and is about to use something on it.
     [[nodiscard]] Baton& baton() noexcept { return baton_; }
 
     // Returns when the next turn has something to do without packets or mail. A past time means at once. This is the
@@ -87,27 +87,28 @@ public:
     // with such a port the sleep takes kNap at most.
     static constexpr Duration kNap = microseconds(50);
     void wait(Instant now, Instant until = Instant::never()) noexcept;
-    // True if the port ends a sleep.
+    // Returns true if the port ends a sleep.
     [[nodiscard]] bool can_wait() const noexcept { return can_wait_; }
 
-    // For the caller's own event loop: a descriptor that is readable when a turn has packets, mail or the request of a
-    // ringing doorbell to handle. The caller calls prepare_sleep() before each sleep, and sleeps until the returned
-    // deadline at the latest. Errors: the port is poll-only and has no descriptor; the process has no descriptor left.
+    // Returns a descriptor for the caller's own event loop. It is readable when a turn has packets, mail or the request
+    // of a ringing doorbell to handle. The caller calls prepare_sleep() before each sleep, and sleeps until the
+    // returned deadline at the latest. Errors: the port is poll-only and has no descriptor; the process has no
+    // descriptor left.
     Result<int> descriptor();
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept;
-    // Hangs a doorbell: whoever maps `word` and has the doorbell's descriptor ends any sleep or nap of this worker by
-    // ring(). The word outlives the doorbell. Errors: the process has no descriptor left.
+    // Adds a doorbell. A process that maps `word` and has the doorbell's descriptor ends any sleep or nap of this
+    // worker by ring(). The word outlives the doorbell. Errors: the process has no descriptor left.
     Result<std::unique_ptr<Doorbell>> add_doorbell(DoorbellWord& word) { return sleep_.add(word, name()); }
 
-    // The time of the current turn, or of the last one.
+    // Returns the time of the current turn, or of the last one.
     [[nodiscard]] Instant now() const noexcept { return now_; }
-    // Returns where other threads send letters to. The address stays valid after the worker has ended.
+    // Returns the address for letters of other threads. The address stays valid after the worker has ended.
     [[nodiscard]] Address address() const noexcept {
         address_.expect_mail();
         return address_;
     }
-    // Returns the address for a holder that may never write, which calls expect_mail() before its first letter. A sleep
-    // on a socket costs one more system call if mail must end it.
+    // Returns the address for a holder that may never write. The holder calls expect_mail() before its first letter. A
+    // sleep on a socket costs one more system call if mail must end it.
     [[nodiscard]] Address quiet_address() const noexcept { return address_; }
     // Returns the worker's name, for instance "worker 2 of 10.0.0.1".
     [[nodiscard]] const std::string& name() const noexcept { return address_.office_->worker; }
@@ -119,7 +120,7 @@ public:
     [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
-    // Returns the counters of port, engine, datagrams and sender, and of what registers its own here.
+    // Returns the counters of port, engine, datagrams and sender, and of the tenants that register theirs here.
     [[nodiscard]] telemetry::Registry& counters() const noexcept { return counters_; }
 
 private:
@@ -147,11 +148,11 @@ private:
     const telemetry::Registration registration_;
     Baton baton_;
     std::vector<Tenant*> tenants_;  // nullptr: the tenant left in this turn
-    std::vector<Tenant*> senders_;  // the tenants whose on_sent() is called; nullptr likewise
+    std::vector<Tenant*> senders_;  // the tenants whose on_sent() is called; nullptr: the tenant left in this turn
     std::vector<Timed> timed_;      // the tenants that are called when they are due
     Instant next_timed_ = Instant::never();
     bool any_left_ = false;
-    Sleep sleep_;  // begun: since the last turn the worker slept, or is about to
+    Sleep sleep_;  // begun: since the last turn the worker slept, or is about to sleep
     Instant now_{};
     std::array<port::PacketRef, 64> burst_{};
 };

@@ -1,4 +1,4 @@
-// How a worker is made, who is on it, and how it sleeps.
+// Makes a worker, keeps its tenants, and lets it sleep.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -112,12 +112,12 @@ void Worker::forget_removed() noexcept {
     any_left_ = false;
 }
 
-// What other threads and processes made before the sleep began is seen here. Who makes something later sees that it
-// began, and wakes.
+// Work that other threads and processes made before the sleep began is seen here. A thread or process that makes work
+// later sees that the sleep began, and wakes the worker.
 Instant Worker::prepare_sleep(Instant now) noexcept {
     sleep_.begin();
     if (can_wait()) {
-        port_.wait(Duration{}, -1);  // sends what was kept for the next turn
+        port_.wait(Duration{}, -1);  // sends packets kept for the next turn
     }
     return std::max(next_deadline(), now);
 }

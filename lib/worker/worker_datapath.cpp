@@ -8,7 +8,7 @@ namespace cairn::worker {
 
 namespace {
 
-// A burst of fewer packets is no sign of load: what it asked for is sent before tenants take their turn.
+// A burst of fewer packets is no sign of load: the packets that it asks for are sent before tenants take their turn.
 constexpr std::size_t kFewPackets = 4;
 
 }  // namespace
@@ -21,7 +21,7 @@ void Worker::wake_at(const Tenant& tenant, Instant due) noexcept {
     }
 }
 
-// By index, since a tenant may add others and set its own time anew.
+// Goes by index, since a tenant may add others and set its own time anew.
 // mutants: worker-call-due
 bool Worker::call_due(Instant now) noexcept {
     bool worked = false;
@@ -38,7 +38,7 @@ bool Worker::call_due(Instant now) noexcept {
     return worked;
 }
 
-// A socket is given all that a turn sends together: each batch is a system call.
+// Does not flush at once for a socket: it gets all packets of a turn together, since each batch is a system call.
 // mutants: worker-turn
 bool Worker::take_in(Instant now) noexcept {
     now_ = now;
@@ -58,7 +58,7 @@ bool Worker::take_in(Instant now) noexcept {
     if (next_timed_ <= now) [[unlikely]] {
         worked = call_due(now) || worked;
     }
-    // By index, since a tenant may add others.
+    // Goes by index, since a tenant may add others.
     for (std::size_t i = 0; i < tenants_.size(); ++i) {
         worked = (tenants_[i] != nullptr && tenants_[i]->on_turn(now)) || worked;
     }
@@ -82,7 +82,7 @@ void Worker::give_out(Instant now) noexcept {
 // mutants: worker-try-turn
 std::optional<bool> Worker::try_turn(Instant now) noexcept {
     std::optional<bool> worked;
-    // Again while there is mail: its sender found the baton taken and went away.
+    // Repeats while there is mail: the sender of a letter may have found the baton taken and gone away.
     do {
         const BatonHold hold(baton_);
         if (!hold) {
