@@ -31,7 +31,7 @@ struct BacklogPlace {
 struct Connection {
     ConnectionId id{};
     State state = State::Ended;
-    bool active = false;     // our side asked for the connection
+    bool active = false;     // this end asked for the connection
     bool abandoned = false;  // the user wants no more events of it
     User* user = nullptr;
     bool has_alternate = false;
@@ -39,7 +39,7 @@ struct Connection {
     Route route{};
     wire::CommId remote_id{};  // valid if has_remote
     bool has_remote = false;
-    bool proven = false;         // the peer has shown that it receives what is sent to it
+    bool proven = false;         // the peer has shown that it receives our messages
     std::uint8_t allowance = 0;  // messages that may still be sent to a passive connection's peer that is not proven
     Qpn local_qpn{};
     Qpn remote_qpn{};
@@ -49,7 +49,7 @@ struct Connection {
     std::uint8_t responder_resources = 0;  // as the peer offered
     std::uint8_t initiator_depth = 0;
     Duration wait{};                // for an answer of the peer
-    Duration service{};             // the longer wait that the peer was asked for
+    Duration service{};             // the longer wait that we asked the peer for
     wire::CmTimeout ack_timeout{};  // also the length of TIMEWAIT
     wire::CmRetries max_retries{};
     std::uint8_t retries_left = 0;
@@ -58,18 +58,18 @@ struct Connection {
     BacklogPlace place{};                        // set while the connection counts in the backlog
     ConnectionShares::Ticket stranger_ticket{};  // of a passive connection whose peer is not proven
 
-    // The last message sent. It goes again when no answer comes, and when the message that it answers comes again.
+    // The last message sent. It is sent again if no answer comes, and if the message that it answers comes again.
     wire::MadBytes message{};
     std::optional<Message> answers;  // the kind of message that `message` answers, if a copy may come
 };
 
-// Holds at most `capacity` connections, whose names nobody can guess.
+// Holds at most `capacity` connections, whose names cannot be guessed.
 class ConnectionTable {
 public:
-    // `numbers` outlives the table.
+    // Makes an empty table. `numbers` outlives it.
     ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers, const NameShare& names);
 
-    // Returns nullptr if the table is full. The new connection is found by its id only.
+    // Adds a connection, or returns nullptr if the table is full. The new connection is found by its id only.
     [[nodiscard]] Connection* try_add();
     void remove(Connection& connection);
 
@@ -77,10 +77,10 @@ public:
     [[nodiscard]] Connection* find_remote(const net::IpAddress& peer, wire::CommId remote_id) noexcept;
     [[nodiscard]] Connection* find_remote_qpn(const net::IpAddress& peer, Qpn remote_qpn) noexcept;
 
-    // Makes the connection known by the peer's name for it.
+    // Lets the connection be found by the peer's name for it.
     void add_remote(Connection& connection);
-    // Makes the connection known by the peer's queue pair, too. Returns the connection that was known by it before, if
-    // any.
+    // Lets the connection be found by the peer's queue pair, too. Returns the connection that was found by it before,
+    // if any.
     Connection* add_remote_qpn(Connection& connection);
     void forget_remote(Connection& connection);
 

@@ -1,4 +1,4 @@
-// What the connection manager meets. One list gives the kind, the counter's name and what a non-zero value tells the
+// Counters of the connection manager. One list gives the kind, the counter's name and what a non-zero value tells the
 // operator. Datagrams that are no message at all are counted apart (wire::MadDrop).
 #pragma once
 

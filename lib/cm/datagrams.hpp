@@ -1,4 +1,4 @@
-// Services over datagrams: which queue pair and Q_Key serve what (SIDR; IBTA vol. 1, 12.11).
+// Services over datagrams: which queue pair and Q_Key serve a service (SIDR; IBTA vol. 1, 12.11).
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ public:
     Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, EventQueue& events,
               telemetry::CounterSet<Counter>& counters);
 
-    // `standing` is the answer for everybody; its private data are copied. Without it each request becomes an event.
-    // `local` is one of our addresses, or unspecified for all of them.
+    // Listens to a service. `standing` is the answer to every request; its private data are copied. Without it each
+    // request becomes an event. `local` is one of our addresses, or unspecified for all of them.
     [[nodiscard]] std::optional<CallRefusal> listen(wire::ServiceId service, const net::IpAddress& local,
                                                     const std::optional<DatagramService>& standing,
                                                     User* user = nullptr);
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] std::optional<CallRefusal> answer(DatagramId id, wire::SidrStatus status,
                                                     const DatagramService& service, Instant now);
 
-    // The user has no room for a DatagramRequested: it is as if it had not come, and its sender asks again.
+    // Drops a DatagramRequested for which the user has no room. It counts as not received, and its sender asks again.
     void ignore(DatagramId id);
 
     // Asks a question. A Resolved follows, unless the question is cancelled.
@@ -77,7 +77,7 @@ private:
         const User* user = nullptr;
         bool answered = false;
         wire::MadBytes answer{};
-        Instant deadline = Instant::never();  // of an answered question: when it is forgotten
+        Instant deadline = Instant::never();  // when an answered question is forgotten
         net::Shares<DatagramId>::Ticket ticket = 0;
     };
 
@@ -85,7 +85,7 @@ private:
     [[nodiscard]] bool make_room(const net::IpAddress& peer);
     void forget(std::map<AskedKey, Asked>::iterator asked);
     void on_query_due(DatagramId id, Query& query, Instant now);
-    // Returns true if the request is a copy of an earlier one. Nothing is left to do then.
+    // Returns true if the request is a copy of an earlier one, which needs no further work.
     [[nodiscard]] bool take_duplicate(const AskedKey& key, std::uint64_t transaction, const wire::SidrReq& req);
 
     const Config& config_;

@@ -32,7 +32,7 @@ public:
     void forget(ConnectionId id) {
         std::erase_if(waiting_, [id](const AddressedEvent& each) { return is_of(each.event, id); });
     }
-    // Removes the events of the user's questions and services over datagrams. The user ends.
+    // Removes the events of the questions and services over datagrams of a user that ends.
     void forget_datagrams(const User& user) {
         std::erase_if(waiting_, [&user](const AddressedEvent& each) {
             return each.user == &user && (std::holds_alternative<Resolved>(each.event) ||

@@ -1,4 +1,4 @@
-// The events of the connection manager: what its user has to do or to know.
+// The events of the connection manager. Each tells its user what happened, and names the call that answers it, if any.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace cairn::cm {
 
 // A peer asks for a connection. The user narrows the depths of `qp` as wanted, moves a queue pair to RTR and RTS with
-// it, and calls accept(); or it calls reject(). Meanwhile the manager asks the peer for time.
+// it, and calls accept(). Or it calls reject(). Until then the manager asks the peer for time.
 struct Requested {
     ConnectionId id{};
     wire::ServiceId service{};
@@ -85,7 +85,7 @@ struct DatagramRequested {
 // The result of resolve().
 struct Resolved {
     DatagramId id{};
-    std::optional<wire::SidrStatus> status{};  // nothing: no answer came
+    std::optional<wire::SidrStatus> status{};  // nullopt: no answer came
     Qpn qpn{};                                 // valid, with the key, if the status is Valid
     Qkey qkey{};
     PrivateBytes private_data{};

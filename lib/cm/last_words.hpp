@@ -15,8 +15,8 @@ namespace cairn::cm {
     return dreq;
 }
 
-// Returns the message by which somebody else may end a connection (of Manager::find()) should this process die, with a
-// transaction that the caller draws. Nothing: there is none, or it is not established.
+// Returns the message by which another process may end a connection (of Manager::find()) if this process dies. The
+// caller draws its transaction. Returns nullopt if there is no connection, or it is not established.
 // mutants: cm-last-words
 [[nodiscard]] inline std::optional<wire::MadBytes> last_words(const Connection* connection,
                                                               std::uint64_t transaction) noexcept {

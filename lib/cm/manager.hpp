@@ -17,15 +17,15 @@
 
 namespace cairn::cm {
 
-// The manager uses no I/O, clock or chance. Datagrams and calls of users go in; datagrams and events come out. Its
-// driver sends the datagrams of poll_transmit(), carries out the events of poll_event(), and calls on_timeout() at
-// next_deadline(). It belongs to one thread. The configuration bounds its memory for any input of peers, as long as
-// events are polled.
+// The manager does no I/O, reads no clock and draws no random numbers. Datagrams and calls of users go in; datagrams
+// and events come out. Its driver sends the datagrams of poll_transmit(), carries out the events of poll_event(), and
+// calls on_timeout() at next_deadline(). It belongs to one thread. The configuration bounds its memory for any input of
+// peers, as long as events are polled.
 //
 // The end that asks for a connection calls connect(), gets Replied and calls ready(). The other end gets Requested,
 // calls accept() and gets Established. To end it, one end calls disconnect(). The other end gets DisconnectRequested
-// and calls disconnect(); the first end then gets Disconnected. Released is the last event at each end. Rejected or
-// Unreachable tell that something went wrong.
+// and calls disconnect(); the first end then gets Disconnected. Released is the last event at each end. Rejected and
+// Unreachable report failures.
 class Manager {
 public:
     explicit Manager(const Config& config);
@@ -34,7 +34,7 @@ public:
 
     // Takes the payload of a datagram that came to our queue pair 1.
     void on_mad(const Route& route, std::span<const std::uint8_t> bytes, Instant now);
-    // Does what is due by `now`.
+    // Does the work that is due by `now`.
     void on_timeout(Instant now);
 
     [[nodiscard]] std::optional<OutMad> poll_transmit() { return outbox_.pop(); }
@@ -44,43 +44,42 @@ public:
         const std::optional<AddressedEvent> next = poll_addressed();
         return next ? std::optional(next->event) : std::nullopt;
     }
-    // Ends a user: its services have no listener any more, its connections are abandoned.
+    // Ends a user: its services lose their listener, its connections are abandoned.
     void forget(const User& user, Instant now);
-    // The result changes with every call of another function.
+    // Returns when on_timeout() is due. The result changes with every call of another function.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     // Turns requests for `service` that come to `local` into events; an unspecified `local` means any address. The
-    // backlog counts requests that are not answered or not established. When it is full, a further request takes the
-    // place of the oldest request of the host that has most of them, if its sender has fewer or that host had time to
-    // answer. Other requests are ignored: their senders ask again for a while, whereas a refusal would fail each of
-    // them in a burst.
+    // backlog counts requests that are not answered or not established. If it is full, a further request may take the
+    // place of the oldest request of the host that has most of them. It does so if its sender has fewer, or if that
+    // host had time to answer. Other requests are ignored: their senders ask again for a while, whereas a refusal would
+    // fail each of them in a burst.
     [[nodiscard]] std::optional<CallRefusal> listen(wire::ServiceId service, std::uint32_t backlog,
                                                     const net::IpAddress& local = {}, User* user = nullptr);
     [[nodiscard]] std::optional<CallRefusal> unlisten(wire::ServiceId service, const net::IpAddress& local = {});
 
     [[nodiscard]] Parsed<ConnectionId, CallRefusal> connect(const ConnectRequest& request, Instant now,
                                                             User* user = nullptr);
-    // Called after Replied, when the queue pair is in RTS. The connection is established. `private_data` has at most
-    // 224 bytes.
+    // Establishes the connection, after Replied, when the queue pair is in RTS. `private_data` has at most 224 bytes.
     [[nodiscard]] std::optional<CallRefusal> ready(ConnectionId id, std::span<const std::uint8_t> private_data,
                                                    Instant now);
-    // Called after Requested, when the queue pair is in RTR.
+    // Accepts the request, after Requested, when the queue pair is in RTR.
     [[nodiscard]] std::optional<CallRefusal> accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
-    // Tells that a packet of the peer came on an accepted connection. The connection is established, whether the peer's
-    // RTU comes or not.
+    // Reports that a packet of the peer came on an accepted connection. The connection is then established, whether the
+    // peer's RTU comes or not.
     [[nodiscard]] std::optional<CallRefusal> established(ConnectionId id);
     // Refuses the connection, after Requested or Replied and before it is established.
     [[nodiscard]] std::optional<CallRefusal> reject(ConnectionId id, const Refusal& refusal, Instant now);
-    // Tells the peer, after Requested or Replied, that the answer takes up to `service_timeout`. The manager does so by
-    // itself, with the configured time, if the user takes long. `private_data` has at most 222 bytes.
+    // Reports to the peer, after Requested or Replied, that the answer takes up to `service_timeout`. The manager does
+    // so by itself, with the configured time, if the user takes long. `private_data` has at most 222 bytes.
     [[nodiscard]] std::optional<CallRefusal> ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
                                                           std::span<const std::uint8_t> private_data);
     // Ends an established connection, or answers DisconnectRequested. `private_data` has at most 220 bytes, after
     // DisconnectRequested 224.
     [[nodiscard]] std::optional<CallRefusal> disconnect(ConnectionId id, std::span<const std::uint8_t> private_data,
                                                         Instant now);
-    // Ends the connection in the way that its state demands. No event of it comes any more. `parting` is that of a
-    // request that was not answered: one that is ignored counts as one beyond a full backlog.
+    // Ends the connection in the way that its state demands. No event of it comes any more. `parting` is for a request
+    // that was not answered: an ignored one is treated like one beyond a full backlog.
     [[nodiscard]] std::optional<CallRefusal> abandon(ConnectionId id, Instant now, Parting parting = Parting::Refuses);
 
     [[nodiscard]] Datagrams& datagrams() noexcept { return datagrams_; }
@@ -103,7 +102,7 @@ private:
         Instant now;
     };
 
-    // Each function takes one kind of message.
+    // Takes a message; there is one function for each kind.
     void receive(const Incoming& in, const wire::Req& req);
     void receive(const Incoming& in, const wire::Mra& mra);
     void receive(const Incoming& in, const wire::Rej& rej);
@@ -121,18 +120,18 @@ private:
     void take_rep(const Incoming& in, const wire::Rep& rep, Connection& connection);
     void take_rej(const wire::Rej& rej, Connection& connection, Instant now);
     [[nodiscard]] Connection* find_by_ids(const Incoming& in, const wire::CommIds& ids);
-    // Does what needs nothing of the message. The caller carries out the Take verdicts.
+    // Does the work that does not need the message's fields. The caller carries out the Take verdicts.
     Verdict apply(Connection& connection, Message message, Instant now);
     [[nodiscard]] Connection* find_by_refusal(const Incoming& in, const wire::CommIds& ids);
     [[nodiscard]] bool make_room(const Incoming& in, Listener& listener);
     [[nodiscard]] std::optional<ConnectionId> who_gives_way(const ConnectionShares& shares, const Incoming& in);
     void give_way(Connection& connection, Instant now);
-    // Called if the peer seems to have forgotten the connection.
+    // Asks a peer that seems to have forgotten the connection if it still has it.
     void ask_whether_it_lives(const Connection& connection);
     void refuse(const Incoming& in, const wire::CommIds& ids, wire::Answered message, wire::RejectReason reason);
     void echo_drep(const Incoming& in, const wire::Dreq& dreq);
 
-    // Sends to a peer that is not proven only as many messages as its allowance permits.
+    // Sends the message. A peer that is not proven gets only as many messages as its allowance permits.
     void transmit(Connection& connection, const wire::MadBytes& bytes);
     // Sends the message and keeps it. It answers messages of the kind `answers`, if any, and is sent again for their
     // copies.
@@ -151,7 +150,7 @@ private:
     void emit(const Connection& connection, const Event& event);
     void leave_backlog(Connection& connection);
     void establish(Connection& connection);
-    // The peer said something that only a receiver of our messages can know.
+    // Marks the peer as proven: it sent something that only a receiver of our messages can know.
     void prove(Connection& connection);
     void leave_strangers(Connection& connection);
     void enter_time_wait(Connection& connection, Instant now, Duration at_least = {});

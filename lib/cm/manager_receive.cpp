@@ -1,4 +1,4 @@
-// The messages of peers, and what the connection manager does about them.
+// Takes the messages of peers.
 #include "lib/cm/manager.hpp"
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
@@ -153,8 +153,8 @@ void Manager::receive(const Incoming& in, const wire::Mra& mra) {
     }
 }
 
-// A peer that was told no name of ours names the connection by its own name only (12.6.7). The peer of an established
-// connection was told one.
+// A peer that got no name of ours names the connection by its own name only (12.6.7). The peer of an established
+// connection got one.
 // mutants: cm-manager-find-by-refusal
 Connection* Manager::find_by_refusal(const Incoming& in, const wire::CommIds& ids) {
     const Connection* const half_open =

@@ -1,4 +1,4 @@
-// Requests of peers: which one is admitted, and which one gives way to it.
+// Admits requests of peers, and chooses the request that gives way to another.
 #include "lib/cm/manager.hpp"
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
@@ -7,7 +7,7 @@ namespace cairn::cm {
 
 namespace {
 
-// True if `req` is the request that the connection was made from.
+// Returns true if the connection was made from `req`.
 bool is_same_request(const Connection& connection, const wire::Req& req, std::uint64_t transaction) noexcept {
     return !connection.active && connection.remote_qpn == req.local_qpn && connection.send_psn == req.starting_psn &&
            connection.transaction == transaction;
@@ -85,7 +85,7 @@ bool Manager::make_room(const Incoming& in, Listener& listener) {
     return last.has_value();
 }
 
-// An ended connection keeps its place until its events were polled.
+// Chooses the request that gives way. An ended connection keeps its place until its events were polled.
 // mutants: cm-manager-who-gives-way
 std::optional<ConnectionId> Manager::who_gives_way(const ConnectionShares& shares, const Incoming& in) {
     const std::optional<ConnectionId> fair = shares.who_gives_way_to(in.route.remote);
@@ -147,8 +147,9 @@ void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& li
          Requested{connection->id, req.service_id, in.route, parameters_of(req), data.features, data.ip, data.rest});
 }
 
-// The message that said so may be forged. So the peer is asked by a DREQ for queue pair 0, which nobody has. Only a
-// peer without such a connection confirms that; a peer that has the connection ignores it.
+// The message that makes the peer seem to have forgotten the connection may be forged. So the peer is asked by a DREQ
+// for queue pair 0, which no connection has. Only a peer without such a connection confirms that; a peer that has the
+// connection ignores it.
 // mutants: cm-manager-ask-whether-it-lives
 void Manager::ask_whether_it_lives(const Connection& connection) {
     if (connection.state == State::Established) {

@@ -1,4 +1,4 @@
-// What users ask of the connection manager.
+// Carries out the calls of users.
 #include "lib/cm/manager.hpp"
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
@@ -216,7 +216,7 @@ std::optional<CallRefusal> Manager::abandon(ConnectionId id, Instant now, Partin
     switch (connection->state) {
         case State::ReqSent:
         case State::MraReqRcvd:
-            send_timeout_rej(*connection);  // as after a wait in vain
+            send_timeout_rej(*connection);  // as after a wait without an answer
             finish(*connection);
             break;
         case State::ReqRcvd:

@@ -153,7 +153,7 @@ wire::Rep make_rep(const Config& config, const Connection& connection, const Acc
 
 wire::Rej make_rej(const Connection& connection, const Refusal& refusal, wire::Answered message) noexcept {
     wire::Rej rej;
-    // A peer that was told no name of ours is told none by its refusal (12.6.7).
+    // A peer that got no name of ours gets none from its refusal either (12.6.7).
     rej.ids = {connection.state == State::ReqRcvd ? ConnectionId{} : connection.id, connection.remote_id};
     rej.message = message;
     rej.reason = refusal.reason;
@@ -228,7 +228,7 @@ QpParameters parameters_of(const wire::Req& req) noexcept {
 
 // mutants: cm-parameters-of
 QpParameters parameters_of(const Config& config, const wire::Req& req, const wire::Rep& rep) noexcept {
-    QpParameters qp = parameters_of(req);  // what both ends share, and our own wishes
+    QpParameters qp = parameters_of(req);  // the common values, and our own wishes
     qp.remote_qpn = qpn_of(rep, req.service);
     qp.send_psn = rep.starting_psn;
     qp.max_dest_rd_atomic = std::min(req.responder_resources, rep.initiator_depth);

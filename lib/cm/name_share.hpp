@@ -1,4 +1,4 @@
-// Which names (connection ids, ids of questions) a manager draws if several managers serve one host.
+// The names (connection ids, ids of questions) that a manager draws if several managers serve one host.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace cairn::cm {
 
-// push() never refuses. Code that reacts to peers or to time asks has_room() first, so that neither can fill the
+// push() never refuses. Code that reacts to peers or to time calls has_room() first, so that neither can fill the
 // memory.
 class Outbox {
 public:

@@ -1,4 +1,4 @@
-// Which listener has which service at which of our addresses.
+// Maps each service at each of our addresses to its listener.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace cairn::cm {
 template <class Listener>
 class ServiceMap {
 public:
-    // Returns false if there is such a listener already.
+    // Adds a listener. Returns false if there is such a listener already.
     [[nodiscard]] bool try_add(wire::ServiceId service, const net::IpAddress& local, const Listener& listener) {
         return listeners_.emplace(std::pair(service, local), listener).second;
     }

@@ -1,4 +1,4 @@
-// The states of a connection, and what each message means in them (IBTA vol. 1, 12.9).
+// The states of a connection, and the meaning of each message in them (IBTA vol. 1, 12.9).
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@ enum class State : std::uint8_t {
     ReqSent,     // active: REQ sent
     MraReqRcvd,  // active: the peer asked for time
     RepRcvd,     // active: the user has to call ready()
-    MraRepSent,  // active: likewise, and the peer was asked for time
+    MraRepSent,  // active: as RepRcvd, and the peer was asked for time
     ReqRcvd,     // passive: the user has to accept or reject
-    MraReqSent,  // passive: likewise, and the peer was asked for time
+    MraReqSent,  // passive: as ReqRcvd, and the peer was asked for time
     RepSent,     // passive: REP sent
     MraRepRcvd,  // passive: the peer asked for time
     Established,
     DreqSent,
     DreqRcvd,  // the user has to disconnect
-    TimeWait,  // until no packet, and no copy of a refused request, can come any more
+    TimeWait,  // until neither packets nor copies of a refused request can come any more
     Ended,     // only its events are left
     Count,
 };
 
-// True for a peer's request whose connection is not established yet.
+// Returns true for a peer's request whose connection is not established yet.
 [[nodiscard]] constexpr bool is_half_open(State state) noexcept {
     return state == State::ReqRcvd || state == State::MraReqSent || state == State::RepSent ||
            state == State::MraRepRcvd;
@@ -35,7 +35,7 @@ enum class Message : std::uint8_t { Req, Mra, Rej, Rep, Rtu, Dreq, Drep, Count }
 enum class Verdict : std::uint8_t {
     Unexpected,  // does not fit the state
     Duplicate,   // a copy; nothing to do
-    Heard,       // likewise, of what peers repeat unasked
+    Heard,       // a copy that peers send unasked; nothing to do
     Repeat,      // a copy; the answer, if any, is sent again
     AskForTime,  // a copy; the user has yet to answer
     TakeRep,

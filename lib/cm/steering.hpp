@@ -1,4 +1,4 @@
-// Which of a host's managers a message is for, if there are several (see NameShare).
+// Finds the manager that a message is for, if a host has several (see NameShare).
 #pragma once
 
 #include <type_traits>
@@ -31,7 +31,7 @@ struct ToAll {
 };
 using Steering = std::variant<ToNamed, ToListener, ToAll>;
 
-// A pure function.
+// Reads what the message names. A pure function.
 // mutants: cm-steer
 [[nodiscard]] inline Steering steer(const wire::CmMessage& message) noexcept {
     return std::visit(

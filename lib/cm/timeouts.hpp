@@ -17,27 +17,27 @@ constexpr Duration kDatagramAnswersKept = seconds(5);
 // included, permits this many messages to it, each as long as a request. A connection saves up kMostSavedUp at most.
 constexpr std::uint8_t kMostPerRequest = 3;
 constexpr std::uint8_t kMostSavedUp = 15;
-// How often a reply is sent at most, and how long each copy waits at most; the last copy waits twice as long.
+// The number of copies of a reply, and the longest wait after each copy. The last copy waits twice as long.
 constexpr std::uint8_t kMostReplyCopies = 4;
 constexpr Duration kLongestReplyWait = seconds(1);
-// How long a reply keeps its place while other requests want it.
+// The time for which a reply keeps its place while other requests want it.
 constexpr Duration kTimeToAnswer = milliseconds(100);
-// Nothing confirms an RTU. It is sent this often again, in case it was lost.
+// Nothing confirms an RTU. This many copies of it are sent, in case it was lost.
 constexpr std::uint8_t kReadyCopies = 2;
 
-// Twice the network's latency and the other end's response time (IBTA vol. 1, 12.9.8).
+// Returns twice the network's latency plus the other end's response time (IBTA vol. 1, 12.9.8).
 [[nodiscard]] constexpr Duration response_wait(const Config& config, wire::CmTimeout response_timeout) noexcept {
     return wire::duration_of(std::min(response_timeout, kLongestResponse)) +
            wire::duration_of(config.packet_lifetime) * 2;
 }
 
-// Half of the peer's wait: early enough to tell it to wait longer.
+// Returns half of the peer's wait: early enough to ask it to wait longer.
 [[nodiscard]] constexpr Duration half_of(wire::CmTimeout response_timeout) noexcept {
     return wire::duration_of(std::min(response_timeout, kLongestResponse)) / 2;
 }
 
-// The code for twice the lifetime plus `ack_delay`, rounded up. Of two powers of two that are far apart only the larger
-// counts.
+// Returns the code for twice the lifetime plus `ack_delay`, rounded up. Of two powers of two that are far apart only
+// the larger counts.
 [[nodiscard]] constexpr wire::CmTimeout ack_timeout_of(wire::CmTimeout lifetime, wire::CmTimeout ack_delay) noexcept {
     const int both_ways = lifetime.value + 1;
     const int larger = std::max<int>(both_ways, ack_delay.value);

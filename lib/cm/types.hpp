@@ -1,4 +1,4 @@
-// What a user of the connection manager gives and gets: requests, answers, queue pair attributes.
+// The requests, answers and queue pair attributes that users exchange with the connection manager.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct OutMad {
     wire::MadBytes bytes{};
 };
 
-// How a request is abandoned: with a refusal, or as if it had not come, since its user has no room. Its sender asks
-// again then.
+// How a request is abandoned: with a refusal, or as if it had not come, since its user has no room. In the second case
+// its sender asks again.
 enum class Parting : std::uint8_t { Refuses, Ignores };
 
 // One configuration for all connections of a manager.
@@ -66,7 +66,7 @@ struct PrivateBytes {
     [[nodiscard]] std::span<const std::uint8_t> view() const noexcept { return std::span(octets).first(size); }
 };
 
-// All that a queue pair needs from its peer for its way to RTR and RTS, beside its own choices.
+// The attributes with which a queue pair goes to RTR and RTS, apart from its own choices.
 struct QpParameters {
     wire::TransportService transport =
         wire::TransportService::Rc;  // or Uc, or Extended: XRC, where the asking end is the initiator
@@ -118,7 +118,7 @@ struct ConnectRequest {
 struct AcceptParameters {
     Qpn qpn{};
     Psn starting_psn{};                    // as in ConnectRequest
-    std::uint8_t responder_resources = 1;  // at most what was offered is promised
+    std::uint8_t responder_resources = 1;  // at most the offered number is promised
     std::uint8_t initiator_depth = 1;
     wire::RetryCount rnr_retry{7};
     bool srq = false;
@@ -127,14 +127,14 @@ struct AcceptParameters {
     std::span<const std::uint8_t> private_data{};  // at most 196 bytes
 };
 
-// Why a connection, or a request for one, is refused.
+// The reason to refuse a connection, or a request for one.
 struct Refusal {
     wire::RejectReason reason = wire::RejectReason::Consumer;
     std::span<const std::uint8_t> info{};          // at most 72 bytes
     std::span<const std::uint8_t> private_data{};  // at most 148 bytes
 };
 
-// What a service over datagrams answers.
+// The answer of a service over datagrams.
 struct DatagramService {
     Qpn qpn{};
     Qkey qkey{};
@@ -149,13 +149,13 @@ struct ResolveRequest {
     std::span<const std::uint8_t> private_data{};  // at most 216 bytes; 180 with is_ip_service()
 };
 
-// Why a call did nothing.
+// The reason why a call did nothing.
 enum class CallRefusal : std::uint8_t {
     UnknownConnection,  // it has ended or never existed
     WrongState,         // the call makes no sense in the connection's present state
     PrivateDataTooLong,
     BadParameters,
-    BadAddress,  // it is no host's, or of another family than ours
+    BadAddress,  // no single host has it, or its family is not ours
     NoRoom,      // the limit of connections or requests is reached
     ServiceTaken,
     UnknownService,

@@ -1,4 +1,4 @@
-// The user of connections: it listens, connects or asks, and is told the events.
+// The user of connections: it listens, connects or asks, and gets the events.
 #pragma once
 
 #include "lib/base/time.hpp"
@@ -6,8 +6,8 @@
 
 namespace cairn::cm {
 
-// Each name (ConnectionId, DatagramId) and each service has one user, given when it was made. Events are told on the
-// thread that drives the manager, outside of the manager's own calls, so that the user may call anything.
+// Each name (ConnectionId, DatagramId) and each service has one user, given when it was made. Events are delivered on
+// the thread that drives the manager, outside of the manager's own calls. So the user may call anything.
 class User {
 public:
     User() = default;

@@ -91,7 +91,7 @@ Home* Agent::home_of(const worker::Worker& worker) const noexcept {
     return worker.config().owner < places_.size() ? places_[worker.config().owner].home : nullptr;
 }
 
-// A message that cannot be parsed goes to this worker's own home, which counts it.
+// A message that cannot be parsed goes to this worker's own connections, which count it.
 // mutants: connections-agent-on-mad
 void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
     const wire::ParsedMad<wire::CmMad> parsed = wire::CmMad::parse(mad.bytes);
@@ -163,7 +163,7 @@ void Agent::open(worker::Worker& worker, const Letter& letter, Instant now) {
     }
 }
 
-// A worker that does not turn uses up its own share and leaves the others theirs.
+// Returns nullptr beyond the worker's share. So a worker that does not turn leaves the others their shares.
 Agent::Letter* Agent::take_letter(WorkerNumber to) noexcept {
     if (free_.empty() || places_[to].letters >= kLetters / places_.size()) {
         return nullptr;

@@ -1,4 +1,4 @@
-// The agent of a host address. It decides which worker a message to queue pair 1 is for, and takes it there.
+// The agent of a host address. It finds the worker that a message to queue pair 1 is for, and takes the message there.
 #pragma once
 
 #include <cstddef>
@@ -35,13 +35,13 @@ struct ArrivedMad {
     std::span<const std::uint8_t> bytes;
 };
 
-// A process has one agent per address, which the homes of its workers share. The owner of queue pair 1 calls on_mad().
-// That owner is the home of worker 0, or a broker that owns the queue pair for several processes.
+// A process has one agent per address, which the connections of all its workers share. The owner of queue pair 1 calls
+// on_mad(). That owner is worker 0, or a broker that owns the queue pair for several processes.
 class Agent : public std::enable_shared_from_this<Agent> {
 public:
     static constexpr std::size_t kLetters = 1024;  // messages under way to other workers
 
-    // `key`: a secret; a simulated world gives its own.
+    // Makes an agent. `key` is a secret; a simulated world gives its own.
     [[nodiscard]] static std::shared_ptr<Agent> create(const SipKey& key = draw_secret()) {
         return std::shared_ptr<Agent>(new Agent(key));
     }
@@ -49,15 +49,15 @@ public:
     Agent& operator=(const Agent&) = delete;
     ~Agent();
 
-    // Called on the thread of the worker `from`, which need not have a home. Copies a message for another worker into a
-    // letter and mails it. At most kLetters letters are under way, and each worker has an equal share of them. So peers
-    // cannot use up memory.
+    // Leads a message to its worker. Called on the thread of the worker `from`, which need not have connections here.
+    // Copies a message for another worker into a letter and mails it. At most kLetters letters are under way, and each
+    // worker has an equal share of them. So peers cannot use up memory.
     void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
 
     [[nodiscard]] Registry& services() noexcept { return services_; }
     [[nodiscard]] const telemetry::CounterSet<AgentCounter>& counters() const noexcept { return counters_; }
 
-    // Called by homes. Errors: the worker has a home already; another home has other owner bits.
+    // Adds a worker's connections. Errors: the worker was added already; another worker has other owner bits.
     Status add(Home& home, worker::Worker& worker);
     void remove(const worker::Worker& worker) noexcept;
 
@@ -75,7 +75,7 @@ private:
     [[nodiscard]] Home* home_of(const worker::Worker& worker) const noexcept;
     void open(worker::Worker& worker, const Letter& letter, Instant now);
     void take_back(Letter& letter) noexcept;
-    // The caller holds the lock.
+    // Returns a free letter. The caller holds the lock.
     [[nodiscard]] Letter* take_letter(WorkerNumber to) noexcept;
 
     Registry services_;
@@ -84,7 +84,7 @@ private:
     cm::NameShare names_{};
     std::vector<std::unique_ptr<Letter>> letters_;
     std::vector<Letter*> free_;
-    telemetry::CounterSet<AgentCounter> counters_;  // of all workers' threads
+    telemetry::CounterSet<AgentCounter> counters_;  // counted on all workers' threads
 };
 
 }  // namespace cairn::connections

@@ -112,7 +112,7 @@ Status Home::unlisten_datagrams(wire::ServiceId service) {
     return drop_service(cm::ServiceKind::Datagrams, service, manager_.datagrams().unlisten(service, {}));
 }
 
-// The manager's entry comes first, then the registry's: a message that comes between finds no listener, as before.
+// The manager's entry comes first, then the registry's. A message that comes in between finds no listener, as before.
 // mutants: connections-home-take-service
 Status Home::take_service(const Listened& listened, Sharing sharing, std::optional<cm::CallRefusal> refusal) {
     if (refusal) {
@@ -167,8 +167,7 @@ void Home::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now
     }
 }
 
-// The sender has a path here from now on, as if its message had come to this worker: an answer that is made later goes
-// where this path goes.
+// Opens the way back here, as if the sender's message had come to this worker. A later answer then takes this path.
 // mutants: connections-home-on-mad
 void Home::on_mad(const ArrivedMad& mad, Instant now) {
     (void)worker_.port().path_back(mad.by, now);
@@ -184,7 +183,7 @@ bool Home::on_turn(Instant now) noexcept {
     return false;
 }
 
-// A user that is told an event may call the manager and come back here. The outer call goes on until nothing is left.
+// A user that gets an event may call the manager and come back here. The outer call goes on until no event is left.
 // mutants: connections-home-settle
 void Home::settle(Instant now) {
     if (std::exchange(settling_, true)) {
@@ -200,7 +199,7 @@ void Home::settle(Instant now) {
     tenancy_.wake_at(manager_.next_deadline());
 }
 
-// A message without a path is lost. It is sent again as any lost message.
+// A message without a path is lost, and sent again like any lost message.
 void Home::send_messages(Instant now) {
     while (const std::optional<cm::OutMad> mad = manager_.poll_transmit()) {
         if (port::Path* const path = path_to(mad->route.remote, now)) {

@@ -19,36 +19,37 @@ namespace cairn::connections {
 struct HomeConfig {
     cm::Config cm{};  // the seed is drawn from the worker's engine, the share of names is the worker's
     std::uint16_t udp_source_port =
-        port::kFirstUdpSourcePort;  // the port of messages that are no answers; their answers come to it
-    bool has_queue_pair_1 = false;  // although the worker is not number 0: messages are brought to it (lib/broker)
+        port::kFirstUdpSourcePort;  // UDP source port of messages that are no answers; the answers come to it
+    bool has_queue_pair_1 = false;  // at a worker other than 0: the owner brings the messages to it (lib/broker)
 };
 
-// A tenant of its worker, among whose counters are the home's, and at worker 0 the agent's. The home of worker 0 owns
-// queue pair 1, unless a broker owns it or the configuration gives it to another one. The owner hands other workers
-// their messages. Messages, deadlines and calls of users become events. Each event goes to its user.
+// A tenant of its worker, among whose counters are this object's, and at worker 0 the agent's. Worker 0 owns queue pair
+// 1, unless a broker owns it or the configuration gives it to another worker. The owner hands other workers their
+// messages. Messages, deadlines and calls of users become events. Each event goes to its user.
 class Home final : private roce::UdReceiver, private worker::Tenant {
 public:
-    // `road`: nullptr sends by the worker's sender. With a road a broker owns queue pair 1 and calls Agent::on_mad().
-    // Errors: the worker has a home already; queue pair 1 has another owner.
+    // Makes the connections of a worker. If `road` is nullptr, messages leave by the worker's sender. Otherwise they
+    // leave by `road`: a broker owns queue pair 1 and calls Agent::on_mad(). Errors: the worker has connections
+    // already; queue pair 1 has another owner.
     static Result<std::unique_ptr<Home>> create(std::shared_ptr<Agent> agent, worker::Worker& worker,
                                                 const HomeConfig& config, std::unique_ptr<MadRoad> road = nullptr);
     Home(const Home&) = delete;
     Home& operator=(const Home&) = delete;
-    // All users have left.
+    // All users must have left.
     ~Home() override;
 
-    // These calls do what the manager's calls of the same names do, over all workers of the address. Errors: no
-    // backlog; another user listens to the service.
+    // As the manager's calls of the same names, over all workers of the address. Errors: no backlog; another user
+    // listens to the service.
     Status listen(wire::ServiceId service, std::uint32_t backlog, cm::User& user, Sharing sharing = Sharing::Alone);
     Status unlisten(wire::ServiceId service);
-    // Errors: the private data are too long; another user listens to the service.
+    // Listens to a service over datagrams. Errors: the private data are too long; another user listens to the service.
     Status listen_datagrams(wire::ServiceId service, const std::optional<cm::DatagramService>& standing, cm::User& user,
                             Sharing sharing = Sharing::Alone);
     Status unlisten_datagrams(wire::ServiceId service);
-    // Ends a user. Its connections are given up, and it no longer listens to its services.
+    // Ends a user. Its connections are abandoned, and it no longer listens to its services.
     void leave(const cm::User& user);
 
-    // For users. After calls to the manager, settle() tells users the events that follow, and sends.
+    // Returns the manager, for users. After calls to the manager, settle() delivers the events that follow, and sends.
     [[nodiscard]] cm::Manager& manager() noexcept { return manager_; }
     void settle(Instant now);
 
@@ -56,12 +57,12 @@ public:
     [[nodiscard]] std::uint16_t udp_source_port() const noexcept { return udp_source_port_; }
     // Returns the path to a host, or nullptr as Port::open_path() does.
     [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
-    // Returns the path back, as Port::path_back() does, if `remote` sent the message whose events are being told; else
-    // own_path().
+    // Returns the path to `remote`. If `remote` sent the message whose events are being delivered, it is the path back,
+    // as Port::path_back() gives it; else it is own_path().
     [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
     [[nodiscard]] worker::Worker& worker() noexcept { return worker_; }
 
-    // Called by the agent with a message for this worker.
+    // Takes a message for this worker from the agent.
     void on_mad(const ArrivedMad& mad, Instant now);
 
 private:
@@ -88,14 +89,14 @@ private:
     std::unique_ptr<MadRoad> road_;
     roce::UdEntry* qp_ = nullptr;  // queue pair 1, at worker 0
     std::vector<Listened> listened_;
-    const port::WayBack* arrived_by_ = nullptr;  // the way back of the message whose events are being told
+    const port::WayBack* arrived_by_ = nullptr;  // the way back of the message whose events are being delivered
     bool settling_ = false;
     bool registered_ = false;
     worker::Tenancy tenancy_;
     telemetry::Registration registration_;
 };
 
-// Turns a refusal into an Error that says what to do, and none into success.
+// Turns a refusal into an Error with a remedy, and nullopt into success.
 [[nodiscard]] Status status_of(std::optional<cm::CallRefusal> refusal);
 
 }  // namespace cairn::connections

@@ -16,8 +16,8 @@ public:
     MadRoad& operator=(const MadRoad&) = delete;
     virtual ~MadRoad() = default;
 
-    // `path` leads to the message's destination. A message that finds no buffer is lost, and the manager sends it again
-    // like any lost message.
+    // Sends a message. `path` leads to its destination. A message that finds no buffer is lost, and the manager sends
+    // it again like any lost message.
     virtual void send(const cm::OutMad& mad, port::Path& path, Instant now) = 0;
 };
 
@@ -25,7 +25,7 @@ public:
 // pair 1.
 class WorkerRoad final : public MadRoad {
 public:
-    // The worker outlives this object.
+    // Sends by the worker's own sender. The worker outlives this object.
     explicit WorkerRoad(worker::Worker& worker) noexcept : sender_(worker.sender()) {}
     void send(const cm::OutMad& mad, port::Path& path, Instant now) override;
 
