@@ -14,7 +14,7 @@ wire::TransportService transport_of(const Qp& qp) noexcept {
                                           : wire::TransportService::Rc;
 }
 
-// Returns those of the wished features that the queue pair can have.
+// Returns the wished features that the queue pair can have.
 std::uint32_t features_of(const Qp& qp, std::uint32_t wished) noexcept {
     return qp.service() != Service::Uc ? wished : wished & ~wire::kFeaturesOfRc;
 }

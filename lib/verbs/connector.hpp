@@ -23,7 +23,7 @@ constexpr Qkey kRdmaCmQkey{0x01234567};
 
 // The choices of either end of a connection.
 struct ConnectionChoice {
-    // Returns what the queue pair gets when its peer asks for this. 0 is the longest of all: it has no end.
+    // Returns the queue pair's ACK timeout if its peer asks for `asked`. 0 is the longest of all: it has no end.
     // mutants: verbs-connection-choice-ack-timeout-of
     [[nodiscard]] constexpr std::uint8_t ack_timeout_of(std::uint8_t asked) const noexcept {
         return ack_timeout_max != 0 && (asked == 0 || asked > ack_timeout_max) ? ack_timeout_max : asked;
@@ -33,8 +33,8 @@ struct ConnectionChoice {
     std::uint8_t responder_resources = 16;  // READs and atomics that are answered at a time
     std::uint8_t initiator_depth = 16;      // READs and atomics that are outstanding at most
     std::uint8_t rnr_retry = 7;             // retries while the peer is not ready; 7: without end
-    wire::RnrTimer min_rnr_timer{1};        // pause that a peer is asked for while our queue pair is not ready
-    // The most that the peer may ask of our queue pair.
+    wire::RnrTimer min_rnr_timer{1};        // pause that we ask a peer for while our queue pair is not ready
+    // Upper bounds for the peer's demands on our queue pair.
     std::uint8_t ack_timeout_max = 0;  // 4.096 us * 2^it until a packet without an answer is sent again; 0: any
     std::uint8_t rnr_retry_max = 7;    // 7: any
     std::uint32_t features = wire::kFeaturesOfRc;  // offered, or agreed to if the peer offers them too
@@ -49,51 +49,52 @@ struct ConnectTo {
     ConnectionChoice choice{};  // at most 56 bytes of private data, 8 fewer with features
 };
 
-// One per device, on its thread. Queue pairs belong to the user. They are in RESET when they are given to the
-// connector, and outlive their connection, whose last event is Released.
+// One per device, on its thread. Queue pairs belong to the user. They are in RESET when the connector gets them, and
+// outlive their connection, whose last event is Released.
 //
-// The events are the connection manager's, except for what the connector does by itself. After connect() it handles
-// Replied and tells Established once the queue pair is in RTS. After accept() it tells Established on the peer's RTU or
-// first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue
-// pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
+// The events are the connection manager's, except for the steps that the connector does by itself. After connect() it
+// handles Replied and reports Established once the queue pair is in RTS. After accept() it reports Established on the
+// peer's RTU or first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave
+// the queue pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
 //
 // After accept() the queue pair takes send requests, which leave once the connection is established. Before that the
-// peer may have the connection with an earlier life of this program, whose place in the order of messages an early one
-// would take: a copy of the peer's request that comes late looks new to this life.
+// peer may have the connection with an earlier life of this program. A late copy of the peer's request looks new to
+// this life. An early message would then take a place in the order of the earlier life's messages.
 class Connector final : private cm::User, private worker::Tenant {
 public:
-    // Both belong to one worker (asserted) and outlive the connector.
+    // Makes a connector. Both arguments belong to one worker (asserted) and outlive it.
     Connector(Device& device, connections::Home& home);
     Connector(const Connector&) = delete;
     Connector& operator=(const Connector&) = delete;
-    // Gives up its connections; their peers are told.
+    // Abandons its connections and notifies their peers.
     ~Connector();
 
-    // With Shared, connectors of several workers may listen to one port. Errors: the port is taken; no backlog.
+    // Listens to a port. With Shared, connectors of several workers may listen to one port. Errors: the port is taken;
+    // no backlog.
     Status listen(std::uint16_t port, std::uint32_t backlog,
                   connections::Sharing sharing = connections::Sharing::Alone);
     Status unlisten(std::uint16_t port);
-    // Errors: the private data are too long; the port does not carry the path MTU; no room; the queue pair is not in
-    // RESET, or is an XRC target.
+    // Asks for a connection. Errors: the private data are too long; the port does not carry the path MTU; no room; the
+    // queue pair is not in RESET, or is an XRC target.
     Result<ConnectionId> connect(Qp& qp, const ConnectTo& to, Instant now);
-    // Errors: the connection is gone; its path MTU is too large; the queue pair has another service than the request,
-    // or is an XRC initiator; the errors of connect().
+    // Accepts a request. Errors: the connection is gone; its path MTU is too large; the queue pair has another service
+    // than the request, or is an XRC initiator; the errors of connect().
     Status accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now);
     Status reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     Status disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     // Forgets the connection: no event of it comes any more, and its queue pair is in ERR.
     void abandon(ConnectionId id, Instant now);
 
-    // Services over datagrams, by SIDR. `standing` is the answer for everybody. Without it each question becomes a
-    // DatagramRequested, which the user answers or refuses. Errors: the port is taken; more than 136 bytes of private
-    // data.
+    // Listens to a service over datagrams, by SIDR. `standing` is the answer to every question. Without it each
+    // question becomes a DatagramRequested, which the user answers or refuses. Errors: the port is taken; more than 136
+    // bytes of private data.
     Status listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing = std::nullopt,
                             connections::Sharing sharing = connections::Sharing::Alone);
     Status unlisten_datagrams(std::uint16_t port);
     Status answer(DatagramId id, const cm::DatagramService& service, Instant now);
     Status refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now);
     // Asks the host for the queue pair and the Q_Key of a port. A Resolved follows. Errors: more than 180 bytes of
-    // private data; the address is no host's; the limit of questions is reached.
+    // private data; no single host has the address; the limit of questions is reached.
     Result<DatagramId> resolve(const net::IpAddress& remote, std::uint16_t port,
                                std::span<const std::uint8_t> private_data, Instant now);
 
@@ -113,7 +114,7 @@ private:
         void on_event() noexcept override;
         [[nodiscard]] ConnectionId id() const noexcept { return id_; }
 
-        roce::QpRingLink<AwaitedPeer> link{};  // in the ring of those that came
+        roce::QpRingLink<AwaitedPeer> link{};  // in the ring of peers whose first request came
 
     private:
         Connector& connector_;
@@ -131,7 +132,7 @@ private:
         Qp* qp = nullptr;
         Psn starting_psn{};
         ConnectionChoice choice{};  // its features are the agreed ones
-        // The rest belongs to a peer's request.
+        // The following members belong to a peer's request.
         cm::QpParameters parameters{};
         std::uint32_t features = 0;  // offered by the peer
         port::Path* path = nullptr;  // the path by which it came; pinned
@@ -158,7 +159,7 @@ private:
     connections::Home& home_;
     std::unordered_map<std::uint32_t, Link> links_;
     std::unordered_map<std::uint32_t, AwaitedPeer> awaited_;  // of accepted connections that are not established yet
-    roce::QpRing<AwaitedPeer> heard_;                         // of those
+    roce::QpRing<AwaitedPeer> heard_;                         // peers of awaited_ whose first request came
     std::deque<cm::Event> events_;
     worker::Tenancy tenancy_;
 };

@@ -10,7 +10,7 @@ namespace cairn::verbs {
 
 namespace {
 
-// One step of a queue pair on its way to work, with the attributes that it takes.
+// One step of a queue pair on its way to RTS, with the attributes that it takes.
 struct Step {
     QpState from;
     QpState to;
@@ -59,7 +59,7 @@ void Connector::on_event(const cm::Event& event, Instant now) {
     events_.push_back(event);
 }
 
-// Returns false if there is no path back.
+// Keeps a peer's request until it is answered. Returns false if there is no path back.
 bool Connector::keep_request(const cm::Requested& requested, Instant now) {
     port::Path* const path = home_.path_to(requested.route.remote, now);
     if (path == nullptr) {
@@ -92,7 +92,7 @@ bool Connector::on_turn(Instant now) noexcept {
     return heard;
 }
 
-// The peer's RTU may be lost or late; its first request says the same (12.9.7.2).
+// The peer's RTU may be lost or late; its first request means the same (12.9.7.2).
 // mutants: verbs-connector-hear-peer
 void Connector::hear_peer(ConnectionId id) {
     if (!home_.manager().established(id)) {
@@ -111,7 +111,7 @@ void Connector::let_send(ConnectionId id) {
     }
 }
 
-// Our request was accepted.
+// Brings the queue pair of our accepted request to RTS.
 void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     const auto found = links_.find(replied.id.value);
     CAIRN_ASSERT(found != links_.end());

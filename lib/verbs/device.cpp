@@ -19,7 +19,7 @@ Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, s
 
 }  // namespace
 
-// Takes the posts before the turn looks at packets: so a receive request is there for the message that it was posted
+// Takes the posts before the turn looks at packets. So a receive request is there for the message that it was posted
 // for.
 // mutants: verbs-post-notice-open
 void PostNotice::open(worker::Worker&, Instant) noexcept {
@@ -27,8 +27,8 @@ void PostNotice::open(worker::Worker&, Instant) noexcept {
         end();
         return;
     }
-    // Cleared before the posts are taken. A thread that posts later sends the notice again; the posts of a thread that
-    // found it sent are seen here.
+    // Cleared before the posts are taken. A thread that posts later sends the notice again. A thread that found the
+    // notice already sent has its posts taken here.
     sent_.exchange(false, std::memory_order_acq_rel);
     device_->drain_posts();
     device_->drained_ = true;
@@ -37,7 +37,7 @@ void PostNotice::open(worker::Worker&, Instant) noexcept {
 void PostNotice::leave(std::unique_ptr<PostNotice> notice) noexcept {
     if (notice->sent_.load(std::memory_order_acquire)) {
         notice->device_ = nullptr;
-        static_cast<void>(notice.release());  // it belongs to itself from now on and ends in end()
+        static_cast<void>(notice.release());  // it owns itself from now on and ends in end()
     }
 }
 
@@ -237,7 +237,7 @@ void Device::on_sent() noexcept {
     }
 }
 
-// Posts that are left came after their notice was opened: another one is in the mail.
+// Posts that are left came after their notice was opened, so another notice is in the mail.
 Instant Device::next_deadline() const noexcept {
     const bool at_once = events_.must_signal() ||
                          std::any_of(channels_.begin(), channels_.end(),

@@ -1,4 +1,4 @@
-// Descriptors to sleep on while nobody polls: completion channels and a device's asynchronous events.
+// Descriptors for threads that sleep instead of polling: completion channels and a device's asynchronous events.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,19 @@ class Srq;
 // becomes readable again after the next event is taken, if others are left, and after the next event comes.
 class EventDescriptor {
 public:
-    // Errors: the process has no descriptor left.
+    // Makes a descriptor. Errors: the process has no descriptor left.
     static Result<std::unique_ptr<EventDescriptor>> create();
     EventDescriptor(const EventDescriptor&) = delete;
     EventDescriptor& operator=(const EventDescriptor&) = delete;
     ~EventDescriptor();
 
     [[nodiscard]] int fd() const noexcept { return fd_; }
-    // One thread calls these two. They make a system call only if it changes something.
+    // Makes the descriptor readable, or not. One thread calls these two. They make a system call only if it changes
+    // something.
     void signal() noexcept;
     void clear() noexcept;
-    // An event was taken, perhaps by a sleeper that read the descriptor. The next signal() makes the descriptor
-    // readable in either case.
+    // Notes that an event was taken, perhaps by a sleeper that read the descriptor. The next signal() makes the
+    // descriptor readable in either case.
     void on_taken() noexcept { state_ = state_ == State::Clear ? State::Clear : State::Unknown; }
     [[nodiscard]] bool readable() const noexcept { return state_ == State::Readable; }
 
@@ -90,10 +91,11 @@ private:
 class AsyncEvents {
 public:
     [[nodiscard]] std::optional<AsyncEvent> poll() noexcept;
-    // Readable from the end of the turn that brought an event until poll() finds none. Errors: see EventDescriptor.
+    // Returns a descriptor that is readable from the end of the turn that brought an event until poll() finds none.
+    // Errors: see EventDescriptor.
     Result<int> descriptor();
 
-    // For the device and the sources.
+    // Signals an event, for the device and the sources.
     void signal() noexcept;
     [[nodiscard]] bool must_signal() const noexcept {
         return descriptor_ != nullptr && waiting_.size() != 0 && !descriptor_->readable();
@@ -112,7 +114,7 @@ struct ChannelEntry {
     roce::QpRingLink<ChannelEntry> link{};
 };
 
-// Tells which of its completion queues had the event that they were armed for. A device makes it. It is used on the
+// Reports which of its completion queues had the event that they were armed for. A device makes it. It is used on the
 // device's thread, except for the descriptor.
 class CompletionChannel {
 public:
@@ -130,14 +132,15 @@ public:
         std::erase(all_, this);
     }
 
-    // Readable from the end of the turn in which a queue fired until get_event() finds none.
+    // Returns a descriptor that is readable from the end of the turn in which a queue fired until get_event() finds
+    // none.
     [[nodiscard]] int fd() const noexcept { return descriptor_->fd(); }
     // Returns the next queue that fired, once; nullptr if there is none. The user arms the queue again and then polls
     // it, so that no completion in between is missed.
     [[nodiscard]] Cq* get_event() noexcept;
     [[nodiscard]] bool in_use() const noexcept { return users_ != 0; }
 
-    // For the device and the completion queues.
+    // Counts users, for the device and the completion queues.
     void hold() noexcept { ++users_; }
     void release() noexcept { --users_; }
     void add(ChannelEntry& entry) noexcept { fired_.push(entry); }

@@ -65,7 +65,7 @@ public:
         return qp.post_send(request);
     }
 
-    // The key of the last binding that was posted.
+    // Returns the key of the last binding that was posted.
     [[nodiscard]] Rkey rkey() const noexcept { return key_; }
     [[nodiscard]] WindowType type() const noexcept { return type_; }
     [[nodiscard]] bool in_use() const noexcept { return false; }

@@ -13,7 +13,7 @@
 
 namespace cairn::verbs {
 
-// An object that others use. It cannot end before them.
+// An object that others use. It cannot end before its users.
 class Shared {
 public:
     Shared() = default;
@@ -69,8 +69,8 @@ private:
     roce::Pd pd_;
 };
 
-// Memory that work requests and peers may name. Once it ends, nobody reads or writes it any more, and work requests
-// that name it fail. Only windows that are bound to it (Mw) keep it in use.
+// Memory that work requests and peers may name. Once it ends, it is neither read nor written any more, and work
+// requests that name it fail. Only windows that are bound to it (Mw) keep it in use.
 class Mr {
 public:
     Mr(roce::Engine& engine, Pd& pd, std::span<std::uint8_t> memory, std::uint64_t base, Rkey key)
@@ -87,7 +87,7 @@ public:
     [[nodiscard]] Lkey lkey() const noexcept { return Lkey{key_.value}; }
     [[nodiscard]] std::uint64_t address() const noexcept { return base_; }  // of the first byte, in work requests
     [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return memory_; }
-    // Names `count` bytes from `offset` on.
+    // Returns an SGE that names `count` bytes from `offset` on.
     [[nodiscard]] Sge sge(std::uint64_t offset, std::uint32_t count) const noexcept {
         return {base_ + offset, count, lkey()};
     }
@@ -105,13 +105,13 @@ class Cq : public Shared, private AsyncSource {
 public:
     Cq(AsyncEvents& events, std::uint32_t slots, CompletionChannel* channel);
     ~Cq() override;
-    // Takes the oldest completions. Returns how many.
+    // Takes the oldest completions. Returns their number.
     [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept { return queue_.poll(out); }
     // Arms the queue for its next completion, or for the next one that is solicited or failed. When it fires,
-    // take_event() is true once and the channel tells it.
+    // take_event() is true once and the channel reports it.
     void arm(Arm wish) noexcept { queue_.arm(wish); }
     [[nodiscard]] bool take_event() noexcept { return queue_.take_event(); }
-    // True if a completion was lost. The queue pairs that filled the queue have stopped.
+    // Returns true if a completion was lost. The queue pairs that filled the queue have stopped.
     [[nodiscard]] bool overrun() const noexcept { return queue_.overrun(); }
     [[nodiscard]] std::uint32_t slots() const noexcept { return queue_.slots(); }
     [[nodiscard]] roce::CompletionQueue& queue() noexcept { return queue_; }
@@ -140,7 +140,7 @@ public:
     [[nodiscard]] bool take_limit_event() noexcept { return queue_.take_limit_event(); }
     [[nodiscard]] std::uint32_t size() const noexcept { return queue_.size(); }
     [[nodiscard]] roce::ReceiveQueue& queue() noexcept { return queue_; }
-    // True if messages come by XRC targets and not by queue pairs made with the queue.
+    // Returns true if messages come by XRC targets and not by queue pairs made with the queue.
     [[nodiscard]] virtual bool is_xrc() const noexcept { return false; }
 
 private:
@@ -154,9 +154,9 @@ struct QpQueues {
     Cq& sends;
     Cq& receives;
     Srq* shared_receives = nullptr;
-    // Told of each RDMA WRITE of the peer's without immediate data (of no ATOMIC WRITE), once all of it lies in memory.
-    // So a program with many connections need not look at all of them. It outlives the queue pair. nullptr: no sink is
-    // told.
+    // Notified of each RDMA WRITE of the peer without immediate data, but of no ATOMIC WRITE, once all of it lies in
+    // memory. So a program with many connections need not look at all of them. It outlives the queue pair. nullptr: no
+    // sink is notified.
     roce::EventSink* writes = nullptr;
 
     [[nodiscard]] roce::Engine::RcQueues of_engine() const noexcept {

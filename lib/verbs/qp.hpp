@@ -22,8 +22,8 @@ public:
     Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Xrcd& domain) noexcept;
     ~Qp() override;
 
-    // Posts requests in their order, up to the first one refused, which leaves nothing behind. They leave at the end of
-    // the device's turn.
+    // Posts requests in their order, up to the first one refused, which changes nothing. They leave at the end of the
+    // device's turn.
     PostResult post_send(std::span<const SendRequest> requests) noexcept {
         const PostResult result =
             post_burst(requests, [this](const SendRequest& one) noexcept { return qp_.pair.post_send(one); });
@@ -40,7 +40,7 @@ public:
         }
         return verdict;
     }
-    // A request will be posted in this turn. Its slot is brought into the caches meanwhile.
+    // Fetches the next slot into the caches, for a request that will be posted in this turn.
     void expect_send() const noexcept { qp_.pair.requester().queue().fetch_next(); }
     PostResult post_receive(std::span<const ReceiveRequest> requests) noexcept {
         return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return qp_.pair.post_receive(one); });
@@ -49,8 +49,8 @@ public:
         return qp_.pair.post_receive(request);
     }
 
-    // Changes nothing if it returns a refusal. A change to RESET leaves no completion behind. `path` belongs to
-    // Attribute::Path.
+    // Changes state and attributes. Changes nothing if it returns a refusal. A change to RESET removes the queue pair's
+    // completions. `path` belongs to Attribute::Path.
     [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which = {},
                                                       const QpAttributes& values = {},
                                                       port::Path* path = nullptr) noexcept {
@@ -62,9 +62,9 @@ public:
     [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
     [[nodiscard]] Service service() const noexcept { return qp_.pair.service(); }
     [[nodiscard]] QpKind kind() const noexcept { return qp_.pair.kind(); }  // its service, and its side of it
-    // Tells `sink` once of the peer's first request, as QueuePair::set_first_request_sink() does.
+    // Notifies `sink` once of the peer's first request, as QueuePair::set_first_request_sink() does.
     void set_first_request_sink(roce::EventSink* sink) noexcept { qp_.pair.set_first_request_sink(sink); }
-    // The PSN of the peer's next request.
+    // Returns the PSN of the peer's next request.
     [[nodiscard]] Psn next_receive_psn() const noexcept { return qp_.pair.responder().expected_psn(); }
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
 
@@ -76,12 +76,13 @@ private:
     std::variant<HeldQueues, Hold<Xrcd>> used_;
 };
 
-// The memory of an idle connection, beside the slots of its queues.
+// The memory of an idle connection, without the slots of its queues.
 constexpr std::size_t kIdleQpBytes =
     sizeof(Qp) + sizeof(roce::Engine::RcQp) + sizeof(std::unique_ptr<roce::Engine::RcQp>);
 static_assert(kIdleQpBytes <= 4096);
 
-// The same with the slots of its queues. With a shared receive queue its own has `receive_slots` all the same.
+// Returns the memory of an idle connection with the slots of its queues. With a shared receive queue its own still has
+// `receive_slots`.
 [[nodiscard]] constexpr std::size_t idle_qp_bytes(const QpCapacity& capacity) noexcept {
     return kIdleQpBytes + roce::SendQueue::bytes_for(capacity.send_slots, capacity.max_sges, capacity.inline_bytes) +
            roce::ReceiveQueue::bytes_for(capacity.receive_slots, capacity.max_sges);

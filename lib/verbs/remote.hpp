@@ -1,4 +1,4 @@
-// Posting from other threads: requests wait in a ring until the device's thread takes them in its turn.
+// Lets other threads post: requests wait in a ring until the device's thread takes them in its turn.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ struct RefusedPost {
 
 // Lets other threads post to one queue pair (Qp or UdQp), which must outlive it. Any thread may call post_send() and
 // post_receive(). Everything else belongs to the driver: completions, making and ending this object. The requests of
-// one thread keep their order. If the queue of the queue pair is full, its request and all later ones wait for room;
-// the ring then fills, and posting returns QueueFull.
+// one thread keep their order. If the queue of the queue pair is full, its request and all later ones wait for room.
+// The ring then fills, and posting returns QueueFull.
 template <class Pair>
 class Remote final : private RemotePosts {
 public:
@@ -39,12 +39,12 @@ public:
         : device_(device), pair_(pair), config_(config), ring_(config.slots) {
         device_.add(*this);
     }
-    // No thread posts any more. Requests that were not taken are lost.
+    // No thread may post any more. Requests that were not taken are lost.
     ~Remote() { device_.remove(*this); }
 
-    // Any thread may call it. Posted: the request will be posted, unless poll_refused() returns it. QueueFull: the ring
-    // is full; try again later. TooManySges, BadInline: the request does not fit a slot. The memory of the SGEs and the
-    // `to` of a datagram stay until completion.
+    // Posts a request. Any thread may call it. Posted: the request will be posted, unless poll_refused() returns it.
+    // QueueFull: the ring is full; try again later. TooManySges, BadInline: the request does not fit a slot. The memory
+    // of the SGEs and the `to` of a datagram stay until completion.
     [[nodiscard]] PostVerdict post_send(const SendRequestOf& request) noexcept {
         const SendRequest& work = work_of(request);
         if (work.sges.size() > kSges) {
@@ -72,10 +72,10 @@ public:
         });
     }
 
-    // For the driver: returns each refused request once.
+    // Returns each refused request once, to the driver.
     [[nodiscard]] std::optional<RefusedPost> poll_refused() noexcept {
         if (refused_) {
-            device_.notice_posts();  // lets the requests behind it go on
+            device_.notice_posts();  // lets the requests after it go on
         }
         return std::exchange(refused_, std::nullopt);
     }
@@ -105,8 +105,8 @@ private:
         device_.notice_posts();
         return PostVerdict::Posted;
     }
-    // Takes no more after a refused request until the driver has polled it. Takes at most as many as the ring holds, so
-    // that threads that post without end do not prolong the turn.
+    // Takes posts. After a refused request it takes no more until the driver has polled that one. Takes at most as many
+    // as the ring holds, so that threads that post without end do not prolong the turn.
     // mutants: verbs-remote-drain
     bool drain() noexcept override {
         waits_for_room_ = false;

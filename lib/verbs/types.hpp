@@ -44,7 +44,7 @@ struct Limits {
     std::uint32_t path_mtu_bytes = 0;  // the largest that the port carries
 };
 
-// The result of a burst of posts: how many were taken, and Posted or why the next one was not.
+// The result of a burst of posts: the number taken, and Posted or the reason why the next one was not taken.
 struct PostResult {
     std::size_t posted = 0;
     PostVerdict verdict = PostVerdict::Posted;

@@ -13,7 +13,7 @@ struct DatagramRequest {
     SendRequest work{};
     const Ah* to = nullptr;  // a host or a multicast group; may end once the request was posted
     Qpn qpn{};               // of the receiver; wire::kGroupQpn for a group
-    Qkey qkey{};  // that the receiver expects; if its highest bit is set, the queue pair's own Q_Key goes instead
+    Qkey qkey{};  // as the receiver expects it; if its highest bit is set, the queue pair's own Q_Key goes instead
 };
 
 // Returns the work of a request for either kind of queue pair.
@@ -30,8 +30,8 @@ struct DatagramRequest {
     return request.work;
 }
 
-// Each received message has kGrhBytes in front of it in the memory of its receive request: the IPv6 header, or the IPv4
-// header in their last 20 bytes. As a Qp, it is used on the thread that drives its device.
+// The memory of a receive request gets kGrhBytes before each message: the IPv6 header, or the IPv4 header in their last
+// 20 bytes. As a Qp, it is used on the thread that drives its device.
 class UdQp : public Shared, private AsyncSource {
 public:
     using Request = DatagramRequest;
@@ -39,7 +39,7 @@ public:
     UdQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd, const QpQueues& queues) noexcept;
     ~UdQp() override;
 
-    // Posts requests in their order, up to the first one refused, which leaves nothing behind.
+    // Posts requests in their order, up to the first one refused, which changes nothing.
     PostResult post_send(std::span<const DatagramRequest> requests) noexcept {
         return post_burst(requests, [this](const DatagramRequest& one) noexcept { return post_send(one); });
     }
@@ -56,19 +56,21 @@ public:
     }
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept { return qp_.post_receive(request); }
 
-    // Changes nothing if it returns a refusal. A change to RESET leaves no completion behind.
+    // Changes state and attributes. Changes nothing if it returns a refusal. A change to RESET removes the queue pair's
+    // completions.
     [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which = {},
                                                       const QpAttributes& values = {}) noexcept {
         engine_.wake(qp_);
         return qp_.modify(to, which, values);
     }
-    // Goes through INIT and RTR to RTS, as most users want. Refused only if it was not in RESET.
+    // Goes through INIT and RTR to RTS, as most users want. Refuses only if the queue pair was not in RESET.
     [[nodiscard]] std::optional<ModifyRefusal> bring_up(Qkey qkey, Pkey pkey = Pkey{0xffff}) noexcept;
 
-    // Joins a multicast group: the queue pair gets a copy of what comes to it, and of what this device sends there.
-    // Errors: the address is no group's; the port cannot join the group; the queue pair is a member already.
+    // Joins a multicast group: the queue pair gets a copy of each datagram to it, also of datagrams that this device
+    // sends there. Errors: the address is no group's; the port cannot join the group; the queue pair is a member
+    // already.
     Status attach(const Ah& group) { return qp_.attach(group.path().key().remote); }
-    // Returns false if it was no member.
+    // Leaves a group. Returns false if it was no member.
     bool detach(const Ah& group) noexcept { return qp_.detach(group.path().key().remote); }
 
     [[nodiscard]] QpState state() const noexcept { return qp_.state(); }
@@ -85,7 +87,7 @@ private:
     HeldQueues used_;
 };
 
-// Returns the sender of the message behind these kGrhBytes; unspecified if they hold no header.
+// Returns the sender of the message after these kGrhBytes; unspecified if they hold no header.
 [[nodiscard]] net::IpAddress source_of(std::span<const std::uint8_t> grh) noexcept;
 
 }  // namespace cairn::verbs

@@ -28,11 +28,11 @@ public:
         : Srq(events, slots, max_sges), engine_(engine), pd_(pd), domain_(domain), receives_(receives) {}
     ~XrcSrq() override;
 
-    // Called once, when the queue is made. Errors: the limit of queues is reached.
+    // Takes the queue's number. Called once, when the queue is made. Errors: the limit of queues is reached.
     Status take_number();
     [[nodiscard]] Srqn srqn() const noexcept { return srqn_; }
     [[nodiscard]] bool is_xrc() const noexcept override { return true; }
-    // True while a message is coming into one of its requests, too.
+    // Returns true if the queue is in use; also while a message is coming into one of its requests.
     [[nodiscard]] bool in_use() const noexcept { return Srq::in_use() || engine_.receives_into(srqn_); }
 
 private:
