@@ -27,7 +27,7 @@ public:
     [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t buffers, std::size_t batches) noexcept {
         return buffers * kBufferBytes + batches * kBatchBytes;
     }
-    // `memory` has bytes_of(buffers, batches) bytes and outlives the pool.
+    // Makes the pool. `memory` has bytes_of(buffers, batches) bytes and outlives the pool.
     BlockPool(std::size_t buffers, std::size_t batches, std::uint8_t* memory) : blocks_(buffers + batches) {
         for (std::size_t i = 0; i < blocks_.size(); ++i) {
             Block& block = blocks_[i];
@@ -40,7 +40,7 @@ public:
     BlockPool(const BlockPool&) = delete;
     BlockPool& operator=(const BlockPool&) = delete;
 
-    // Each returns a block with one reference; nullptr if no block of the kind is free.
+    // Returns a block with one reference; nullptr if no block of the kind is free.
     [[nodiscard]] Block* take_buffer() noexcept { return take(free_buffers_); }
     [[nodiscard]] Block* take_batch() noexcept { return take(free_batches_); }
     void drop_reference(Block& block) noexcept {

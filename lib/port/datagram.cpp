@@ -41,7 +41,7 @@ FrameVerdict verdict_of(net::Drop reason) noexcept {
     return FrameVerdict::NotRoce;
 }
 
-// What the two families have in common once their header is read.
+// The fields that both families have once their header is read.
 struct IpPacket {
     Datagram datagram;  // addresses, ID, flags, traffic class, TTL
     std::size_t header_bytes = 0;
@@ -93,8 +93,8 @@ ParsedIp parse_ipv6(std::span<const std::uint8_t> packet) noexcept {
     return result;
 }
 
-// A kernel leaves the UDP checksum of a local sender unfinished where a device is to finish it, and a veth never does.
-// The ICRC proves the datagram better.
+// A kernel leaves the UDP checksum of a local sender unfinished if a device is to finish it, and a veth never does. The
+// ICRC proves the datagram better.
 // mutants: port-datagram-parse-udp
 ParsedFrame parse_udp(IpPacket ip, std::span<const std::uint8_t> packet) noexcept {
     Datagram& datagram = ip.datagram;

@@ -39,7 +39,7 @@ struct Datagram {
 
     [[nodiscard]] std::uint8_t ecn() const noexcept { return traffic_class & 3U; }
 
-    // True if Path::icrc() gives the right ICRC for the datagram. Path assumes IPv4 ID 0 and don't fragment.
+    // Returns true if Path::icrc() gives the right ICRC for the datagram. Path assumes IPv4 ID 0 and don't fragment.
     [[nodiscard]] bool has_path_icrc() const noexcept {
         return !key.local.is_v4() || (ip_id == 0 && ip_flags_and_offset == 0x4000);
     }
@@ -58,13 +58,13 @@ using ParsedFrame = net::Parsed<Datagram, FrameVerdict>;
 [[nodiscard]] ParsedFrame parse_frame_for_groups(std::span<const net::IpAddress> groups,
                                                  std::span<const std::uint8_t> frame) noexcept;
 
-// Returns the ICRC over all but the last four bytes of the datagram, computed from the datagram's own headers. So it is
-// right for any IPv4 ID. The payload holds a BTH and an ICRC: has_room_for_icrc() is true.
+// Returns true if the payload holds a BTH and an ICRC. Then icrc_of_frame() returns the ICRC over all but the last four
+// bytes of the datagram, computed from its own headers. So it is right for any IPv4 ID.
 [[nodiscard]] bool has_room_for_icrc(const Datagram& datagram) noexcept;
 [[nodiscard]] std::uint32_t icrc_of_frame(const Datagram& datagram) noexcept;
 // Returns the ICRC that the datagram carries in its last four bytes.
 [[nodiscard]] std::uint32_t carried_icrc(const Datagram& datagram) noexcept;
-// True if there is an ICRC and it is right.
+// Returns true if there is an ICRC and it is right.
 [[nodiscard]] bool has_right_icrc(const Datagram& datagram) noexcept;
 
 }  // namespace cairn::port

@@ -14,15 +14,15 @@
 
 namespace cairn::port {
 
-// Each thread that records uses a lane of its own, and flushes it: what it received, once that is received, and what it
-// sends, before that leaves. So the file lacks nothing, however the program ends.
+// Each thread that records uses a lane of its own. It flushes the datagrams of a receive once that is done, and the
+// datagrams of a send before they leave. So the file lacks nothing, however the program ends.
 class DatagramCapture {
 public:
     class Lane;
 
-    // `lanes` is the number of threads that record.
+    // Opens the file. `lanes` is the number of threads that record.
     static Result<std::unique_ptr<DatagramCapture>> open(const std::string& file_name, std::size_t lanes = 1);
-    // Says what was written. Frames that the file does not take within a second are lost.
+    // Prints what was written. Frames that the file does not take within a second are lost.
     ~DatagramCapture();
     DatagramCapture(const DatagramCapture&) = delete;
     DatagramCapture& operator=(const DatagramCapture&) = delete;
@@ -44,7 +44,7 @@ public:
     // `ecn` the received ECN bits. A datagram that finds no room is counted as missed.
     void record(Direction direction, const Path& path, std::span<const std::span<const std::uint8_t>> pieces,
                 std::uint16_t ip_id, std::uint8_t ecn) noexcept;
-    // Writes what was recorded since the last call. A pipe is not waited for.
+    // Writes the datagrams recorded since the last call. Does not wait for a pipe.
     void flush() noexcept { writer_.flush(); }
 
 private:

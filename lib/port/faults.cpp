@@ -35,7 +35,7 @@ bool read_duration(std::string_view text, Duration& out) noexcept {
         std::string_view name;
         double ns;
     };
-    // The last is the end of all others.
+    // The last unit is a suffix of all others.
     for (const Unit& unit : {Unit{"ns", 1}, Unit{"us", 1e3}, Unit{"ms", 1e6}, Unit{"s", 1e9}}) {
         if (text.ends_with(unit.name)) {
             double count = 0;

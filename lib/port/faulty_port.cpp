@@ -18,7 +18,7 @@ bool happens(SecretNumbers& chances, std::uint32_t per_million) noexcept {
     return per_million != 0 && chances.next() % 1'000'000U < per_million;
 }
 
-// Flips one bit. The ICRC shows each.
+// Flips one bit. The ICRC detects each such change.
 // mutants: port-faulty-damage
 void damage(SecretNumbers& chances, PacketRef& packet) noexcept {
     const std::uint64_t bit = chances.next() % (std::uint64_t{packet.len} * 8);
@@ -39,8 +39,8 @@ bool FaultyPort::is_cut_off(const Path& path, Instant now) const noexcept {
     return is_down(now) || (faults_.peer == path.key().remote && faults_.peer_outage.covers(now - opened_));
 }
 
-// Returns true if the datagram is received now. Else it is held or lost, and its buffer was given back. One that was
-// damaged on its way here may have a path that does not stay, and is not held.
+// Returns true if the datagram is received now. Otherwise it is held or lost, and its buffer was given back. A datagram
+// that was damaged on its way here may have a path that does not stay, and is not held.
 // mutants: port-faulty-meet-fate
 bool FaultyPort::meet_fate(PacketRef& packet, Instant now) noexcept {
     const bool cut_off = is_cut_off(*packet.path, now);
@@ -66,7 +66,7 @@ bool FaultyPort::meet_fate(PacketRef& packet, Instant now) noexcept {
     return false;
 }
 
-// What was held comes first: it has waited longest. It leaves half of the room to what comes.
+// Held datagrams come first, since they have waited longest. They leave half of the room to newly received ones.
 // mutants: port-faulty-receive-burst
 std::size_t FaultyPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     const std::size_t waited = held_.take_due(*inner_, out.first((out.size() + 1) / 2), now);
@@ -81,7 +81,7 @@ std::size_t FaultyPort::receive_burst(std::span<PacketRef> out, Instant now) noe
     return waited + left;
 }
 
-// Those that are cut off are taken like others, and go nowhere.
+// Packets to a peer that is cut off are taken like others, and dropped.
 // mutants: port-faulty-transmit-burst
 std::size_t FaultyPort::transmit_burst(std::span<TxPacket> packets, Instant now) noexcept {
     if (!faults_.port.happens() && !faults_.peer) {

@@ -1,5 +1,5 @@
-// A port of a bad network. It wraps any other port, and loses, doubles, damages, delays and reorders what comes, or
-// fails with all that comes and leaves. It shows how programs behave then, and if they recover.
+// A port of a bad network. It wraps any other port, and loses, doubles, damages, delays and reorders received
+// datagrams. It may also fail in both directions. It shows how programs behave then, and if they recover.
 #pragma once
 
 #include <memory>
@@ -27,10 +27,11 @@ CAIRN_DECLARE_COUNTERS(FaultyCounter, CAIRN_FAULTY_COUNTERS);
 // thread-safe, like any port.
 class FaultyPort final : public Port {
 public:
-    // How long a datagram waits for others to overtake it. Those that find no room to wait are lost, as in a queue.
+    // How long a datagram waits for others to overtake it. A datagram that finds no room to wait is lost, as in a
+    // queue.
     static constexpr Duration kOvertaken = microseconds(200);
 
-    // `opened`: when outages begin to count.
+    // Wraps `inner`. Outages are counted from `opened` on.
     FaultyPort(std::unique_ptr<Port> inner, const Faults& faults, Instant opened);
 
     [[nodiscard]] std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept override;
@@ -65,10 +66,10 @@ public:
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return inner_->local_address(); }
     [[nodiscard]] PortLimits limits() const noexcept override { return inner_->limits(); }
     [[nodiscard]] std::string describe() const override;
-    // Those of the inner port come first.
+    // Lists the counters, the inner port's first.
     void list_counters(telemetry::CounterList& list) const override;
 
-    // True while the port itself fails.
+    // Returns true while the port itself fails.
     [[nodiscard]] bool is_down(Instant now) const noexcept { return faults_.port.covers(now - opened_); }
     [[nodiscard]] const telemetry::CounterSet<FaultyCounter>& counters() const noexcept { return counters_; }
 

@@ -16,7 +16,8 @@ public:
     static constexpr std::size_t kMost = 16;
     using Entry = std::pair<net::IpAddress, UdpSocket>;
 
-    // Errors: there are kMost groups already, the group is of another family, and those of UdpSocket::open_group().
+    // Joins a group. Errors: there are kMost groups already, the group is of another family, and those of
+    // UdpSocket::open_group().
     Result<const UdpSocket*> join(const UdpSocketConfig& config, const net::IpAddress& group);
     void leave(const net::IpAddress& group) noexcept;
     [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }

@@ -17,8 +17,8 @@ public:
     explicit HashChains(std::uint32_t capacity)
         : heads_(std::bit_ceil(std::size_t{capacity}), kEnd), next_(capacity, kEnd) {}
 
-    // first() returns the first index in the chain of a hash. next() returns the index behind `index` in its chain.
-    // Both return kEnd if there is none.
+    // first() returns the first index in the chain of a hash. next() returns the index after `index` in its chain. Both
+    // return kEnd if there is none.
     [[nodiscard]] std::uint32_t first(std::uint32_t hash) const noexcept { return heads_[hash & (heads_.size() - 1)]; }
     [[nodiscard]] std::uint32_t next(std::uint32_t index) const noexcept { return next_[index]; }
 

@@ -7,7 +7,7 @@ namespace cairn::port {
 
 namespace {
 
-// Of a heap whose front comes first.
+// Orders a heap whose front is due first.
 constexpr auto kLater = [](const auto& a, const auto& b) noexcept {
     return a.due != b.due ? a.due > b.due : a.serial > b.serial;
 };

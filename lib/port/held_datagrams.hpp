@@ -1,4 +1,4 @@
-// Datagrams that came and are to be received later.
+// Received datagrams that are handed out later.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace cairn::port {
 
-// Keeps copies, in memory of its own, so that the port has its buffers. Their paths are pinned. One thread uses it.
+// Keeps copies in memory of its own, so that the port has its buffers back. Pins their paths. One thread uses it.
 class HeldDatagrams {
 public:
     explicit HeldDatagrams(std::size_t most);
@@ -18,10 +18,10 @@ public:
     HeldDatagrams& operator=(const HeldDatagrams&) = delete;
     ~HeldDatagrams();
 
-    // Keeps a copy of a datagram, whose path is one that stays. False: there is no room.
+    // Keeps a copy of a datagram, whose path is one that stays. Returns false if there is no room.
     [[nodiscard]] bool hold(const PacketRef& packet, Instant due) noexcept;
-    // Fills `out` from the front with what is due, in buffers of `port`. Datagrams of one time keep their order.
-    // Returns how many. Their paths stay pinned until the next call.
+    // Fills `out` from the front with the datagrams that are due, in buffers of `port`. Datagrams of one time keep
+    // their order. Returns their number. Their paths stay pinned until the next call.
     [[nodiscard]] std::size_t take_due(Port& port, std::span<PacketRef> out, Instant now) noexcept;
     // Returns when the next one is due; Instant::never() if there is none.
     [[nodiscard]] Instant next_due() const noexcept { return held_.empty() ? Instant::never() : held_.front().due; }
@@ -30,7 +30,7 @@ private:
     struct Held {
         Instant due{};
         std::uint64_t serial = 0;
-        PacketRef packet;  // `data` lies in a place
+        PacketRef packet;  // `data` lies in a place of the memory
     };
     using Place = std::array<std::uint8_t, kMaxUdpPayloadBytes>;
 

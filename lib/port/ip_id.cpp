@@ -10,12 +10,12 @@ namespace cairn::port {
 
 namespace {
 
-constexpr std::size_t kBehindId = 20 - 6 + 8;  // of the IPv4 and UDP headers
+constexpr std::size_t kBehindId = 20 - 6 + 8;  // bytes of the IPv4 and UDP headers after the ID
 constexpr std::size_t kIdBytes = 2;
 constexpr std::uint16_t kNear = 64;
 constexpr std::int64_t kPerMillisecond = 2;
 constexpr std::int64_t kFar = 0x7fff;
-constexpr Duration kBeside = seconds(1);  // that a counter is remembered beside the one heard last
+constexpr Duration kBeside = seconds(1);  // how long a counter is remembered next to the one heard last
 
 }  // namespace
 
@@ -43,7 +43,7 @@ std::uint32_t IpIdDeltas::new_delta(std::uint16_t udp_payload_bytes, std::uint16
     Row& row = rows_[udp_payload_bytes / 4 % kRows];
     if (row.udp_payload_bytes != udp_payload_bytes) {
         row.udp_payload_bytes = udp_payload_bytes;
-        for (std::uint32_t each = 1; each < kRowIds; ++each) {  // a bit more than a smaller one
+        for (std::uint32_t each = 1; each < kRowIds; ++each) {  // has one bit more than an earlier one
             row.deltas[each] = row.deltas[each & (each - 1)] ^ basis[static_cast<std::size_t>(std::countr_zero(each))];
         }
     }
@@ -54,7 +54,7 @@ std::uint32_t IpIdDeltas::new_delta(std::uint16_t udp_payload_bytes, std::uint16
     return sum;
 }
 
-// Gaussian elimination; the 16 words are independent, so that there is one solution or none.
+// Solves by Gaussian elimination. The 16 words are independent, so that there is one solution or none.
 std::optional<std::uint16_t> IpIdDeltas::solve(std::uint16_t udp_payload_bytes, std::uint32_t difference) noexcept {
     Basis words = basis_for(udp_payload_bytes);
     std::array<std::uint16_t, 16> bits;
@@ -82,7 +82,7 @@ std::optional<std::uint16_t> IpIdDeltas::solve(std::uint16_t udp_payload_bytes, 
 bool IpIdHistory::Counter::is_followed_by(std::uint16_t id, Instant now) const noexcept {
     const std::int64_t most = std::min(kFar, kNear + (now - seen).ns / 1'000'000 * kPerMillisecond);
     const auto ahead = static_cast<std::int16_t>(id - last);
-    return known && ahead >= -kNear && ahead <= most;  // behind: reordered
+    return known && ahead >= -kNear && ahead <= most;  // a negative distance: reordered
 }
 
 IpIdHistory::Counter* IpIdHistory::followed(Counters& counters, std::uint16_t id, Instant now) noexcept {
@@ -97,7 +97,8 @@ IpIdHistory::Counter& IpIdHistory::oldest(Counters& counters) noexcept {
     });
 }
 
-// Where the others are may be anywhere after a while: they would let any ID pass.
+// Returns false for a counter not heard for a while. Its true value may be anywhere by then, and such counters would
+// let any ID pass.
 // mutants: port-ip-id-history-is-current
 bool IpIdHistory::is_current(const Counter& counter, Instant now) const noexcept {
     return counter.turn == heard_ || now - counter.seen <= kBeside;

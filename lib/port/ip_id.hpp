@@ -28,7 +28,7 @@ public:
         }
         return new_delta(udp_payload_bytes, id);
     }
-    // Returns the ID that makes this difference; nothing if no ID does. There is never more than one.
+    // Returns the ID that makes this difference; nullopt if no ID does. There is never more than one.
     [[nodiscard]] std::optional<std::uint16_t> solve(std::uint16_t udp_payload_bytes,
                                                      std::uint32_t difference) noexcept;
 
@@ -49,11 +49,11 @@ private:
 };
 
 // Judges the solved IDs of one peer. If every ID were believed, one damaged packet in 65,536 would pass. Only IDs near
-// the last one are believed, so far fewer pass. A peer's counter moves on with time and with its packets to others
-// (Linux: by a random amount of up to a jiffy's worth per jiffy). An ID that is near no counter is doubted. Two doubted
-// IDs that agree with each other make a counter that is believed.
-// The ICRC is no secret: a sender that forges the peer's address can have counters of its own. The peer's counter stays
-// beside them as long as it is one of the few heard last.
+// the last one are believed, so far fewer pass. A peer's counter moves on with its packets to others, and with time.
+// (Linux adds up to a jiffy's worth per jiffy, at random.) An ID that is near no counter is doubted. Two doubted IDs
+// that agree with each other make a counter that is believed. The ICRC is no secret: a sender that forges the peer's
+// address can have counters of its own. The peer's counter stays next to them as long as it is one of the few heard
+// last.
 class IpIdHistory {
 public:
     [[nodiscard]] bool judge(std::uint16_t id, Instant now) noexcept;

@@ -17,7 +17,7 @@ Be16& field_at(std::uint8_t* at) noexcept {
     return *reinterpret_cast<Be16*>(at);
 }
 
-// Everything but MAC addresses, traffic class, lengths and the IPv4 checksum.
+// Writes all fields but MAC addresses, traffic class, lengths and the IPv4 checksum.
 void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination,
           std::uint16_t udp_source_port) noexcept {
     const bool v4 = source.is_v4();

@@ -1,6 +1,6 @@
 // Path: everything constant between one local and one remote address, prepared once. It owns the lower headers
-// (Ethernet, IP, UDP) of both directions, and the ICRC state of everything in front of BTH byte 4. So a small packet
-// costs one copy of a template and one short CRC.
+// (Ethernet, IP, UDP) of both directions, and the ICRC state of all bytes before BTH byte 4. So a small packet costs
+// one copy of a template and one short CRC.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct PathKey {
     std::uint16_t udp_source_port = 0;
     std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; 0: the table's default
 
-    // The traffic class is not compared: it says how a datagram is treated, and switches change it.
+    // The traffic class is not compared: it only chooses the treatment of a datagram, and switches change it.
     // mutants: port-path-key-equals
     friend constexpr bool operator==(const PathKey& a, const PathKey& b) noexcept {
         return a.local == b.local && a.remote == b.remote && a.udp_source_port == b.udp_source_port;
@@ -46,7 +46,7 @@ public:
 
     Path() noexcept = default;
     explicit Path(const PathKey& key) noexcept : Path(key, key.udp_source_port) {}
-    // For a path that sends from `own_source_port` and receives from the key's port. A socket sends from its own port
+    // Makes a path that sends from `own_source_port` and receives from the key's port. A socket sends from its own port
     // only.
     Path(const PathKey& key, std::uint16_t own_source_port) noexcept;
 
@@ -59,7 +59,7 @@ public:
     [[nodiscard]] const PathKey& key() const noexcept { return key_; }
     [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }
     [[nodiscard]] bool resolved() const noexcept { return resolved_; }
-    // Returns the Ethernet address that the path goes to; nothing while it is not resolved.
+    // Returns the Ethernet address that the path goes to; nullopt while it is not resolved.
     [[nodiscard]] std::optional<net::MacAddress> goes_to() const noexcept;
     [[nodiscard]] std::size_t lower_bytes() const noexcept { return lower_bytes_; }
     // Returns the time from which the route takes batches, as far as the port knows.
@@ -71,32 +71,33 @@ public:
     void write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payload_bytes) const noexcept;
 
     // Writes the lower headers of either direction to `out` (lower_bytes()), with the IPv4 ID and the ECN bits that a
-    // datagram had. For capture files.
+    // datagram had. Used for capture files.
     void describe_lower_headers(Direction direction, std::uint8_t* out, std::uint16_t udp_payload_bytes,
                                 std::uint16_t ip_id, std::uint8_t ecn) const noexcept;
 
-    // True if the lower headers of `frame` (at least lower_bytes() long) are those of a datagram received on this path.
-    // Judges addresses, protocol, ports, no options, no fragment, ID 0 with DF, the IPv4 header checksum, and lengths
-    // that agree with `frame_bytes` (a frame may be padded to 60 bytes). Takes constant time and allocates nothing.
+    // Returns true if the lower headers of `frame` (at least lower_bytes() long) are those of a datagram received on
+    // this path. Judges addresses, protocol, ports, no options, no fragment, ID 0 with DF, the IPv4 header checksum and
+    // lengths. The lengths must agree with `frame_bytes` (a frame may be padded to 60 bytes). Takes constant time and
+    // allocates nothing.
     [[nodiscard]] bool matches_received(const std::uint8_t* frame, std::size_t frame_bytes) const noexcept;
 
     // Returns the ICRC of a datagram of `udp_payload_bytes` (BTH ... ICRC) on this path, over all but the last four
-    // bytes. The value is stored there little-endian. It is valid for ID 0 with DF. The 12 bytes in front of `bth` are
+    // bytes. The value is stored there little-endian. It is valid for ID 0 with DF. The 12 bytes before `bth` are
     // readable.
     [[nodiscard]] std::uint32_t icrc(Direction direction, const std::uint8_t* bth,
                                      std::uint16_t udp_payload_bytes) noexcept;
-    // Returns the CRC state behind the first `header_bytes` of a datagram of `udp_payload_bytes` whose rest lies
+    // Returns the CRC state after the first `header_bytes` of a datagram of `udp_payload_bytes` whose rest lies
     // elsewhere. The caller continues it with wire::crc32 over the rest without the ICRC's four bytes.
     [[nodiscard]] std::uint32_t icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
                                                 std::uint16_t udp_payload_bytes) noexcept;
 
-    // Does what write_lower_headers() and icrc() do, for a datagram in one piece. Uses the state that was prepared for
-    // the last datagrams of this length and first BTH word.
+    // As write_lower_headers() and icrc(), for a datagram in one piece. Uses the state that was prepared for the last
+    // datagrams of this length and first BTH word.
     void seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
-    // The counterpart: does what matches_received() does, then judges the ICRC. `frame` lies in a packet buffer: 80
+    // As matches_received(), and then judges the ICRC; the counterpart of seal(). `frame` lies in a packet buffer: 80
     // bytes from its start are readable, however short it is. WholeFromElsewhere: as Whole, but the sender's Ethernet
-    // address is not the one that the path goes to. It comes only for a frame whose headers differ from the headers
-    // that were judged last.
+    // address is not the one that the path goes to. It is returned only for a frame whose headers differ from the
+    // headers that were judged last.
     enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch, WholeFromElsewhere };
     [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
     // Does the same and describes the datagram in `out`, unless the result is NoMatch. The caller sets cookie and room.
@@ -110,19 +111,20 @@ public:
         }
     }
     void unpin() noexcept;
-    // For the path's table: from now on keeps `idle` at 1 while there are no pins, else at 0. The path has no pins yet.
+    // Keeps `idle` at 1 while there are no pins, else at 0, from now on. The path's table calls it; the path has no
+    // pins yet.
     void note_pins_at(std::uint8_t& idle) noexcept {
         idle_ = &idle;
         idle = 1;
     }
     [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
-    // For the path's table: the number of the last burst with a packet of this path; 0 if there was none.
+    // Notes the number of the last burst with a packet of this path; 0: there was none. The path's table calls it.
     void note_burst(std::uint32_t number) noexcept { burst_ = number; }
     [[nodiscard]] std::uint32_t burst() const noexcept { return burst_; }
 
 private:
-    // The common state of datagrams of one length and one first BTH word (opcode, flags, P_Key): the headers up to that
-    // word as they stand in the frame, and the CRC of everything before BTH byte 4.
+    // The common state of datagrams of one length and one first BTH word (opcode, flags, P_Key). It has the headers up
+    // to that word as they stand in the frame, and the CRC of all bytes before BTH byte 4.
     struct alignas(64) Shape {
         std::array<std::uint8_t, 68> header{};  // received: as last judged, with checksum and traffic class
         wire::CrcRuns rest;                     // BTH byte 4 ... payload
@@ -174,9 +176,8 @@ private:
     std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction
 };
 
-// How any worker answers the sender of a datagram: the key of the path that the datagram came by, and the Ethernet
-// address that the path goes to, if it has one. The key has no traffic class: the path of another worker may have its
-// own.
+// How any worker answers the sender of a datagram. Has the key of the path that the datagram came by, and the Ethernet
+// address of that path, if there is one. The key has no traffic class: the path of another worker may have its own.
 struct WayBack {
     PathKey key{};
     std::optional<net::MacAddress> mac{};

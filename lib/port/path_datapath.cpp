@@ -19,7 +19,7 @@ constexpr std::uint16_t kUdpBytes = 8;
 constexpr std::uint8_t kOnes = 0xff;
 constexpr std::uint16_t kIcrc = 4;
 constexpr std::uint16_t kLeastPayload = 12 + kIcrc;  // of UDP: a BTH and an ICRC
-constexpr std::size_t kWord = 4;                     // BTH bytes in front of the one that reads as ones
+constexpr std::size_t kWord = 4;                     // BTH bytes before the one that reads as ones
 
 void put16(std::uint8_t* at, std::uint32_t value) noexcept {
     at[0] = static_cast<std::uint8_t>(value >> 8U);
@@ -42,10 +42,10 @@ std::uint64_t get_word(const std::uint8_t* at) noexcept {
     return word;
 }
 
-// Sixteen or 32 bytes at a time, loaded straight from where they lie.
+// Blocks of 16 or 32 bytes, loaded straight from where they lie.
 using NarrowBlock = std::uint64_t __attribute__((vector_size(16)));
 using WideBlock = std::uint64_t __attribute__((vector_size(32)));
-// Clang takes a reference to a block for one that is aligned; the member of a packed struct lies anywhere.
+// Clang assumes that a reference to a block is aligned; the member of a packed struct lies anywhere.
 template <class Vector>
 struct [[gnu::packed, gnu::may_alias]] Loose {
     Vector block;
@@ -73,7 +73,7 @@ inline bool is_zero(const WideBlock& bits) noexcept {
 #endif
 }
 
-// Which bits of a frame's first bytes must equal a template's.
+// Returns the bits of a frame's first bytes that must equal a template's.
 template <std::size_t kBytes>
 using Mask = std::array<std::uint8_t, kBytes>;
 
@@ -94,7 +94,7 @@ consteval Mask<kBytes> mask_of(const std::array<Field, kFields>& fields) {
     return mask;
 }
 
-// What differs between the two families in the work below. kConstant leaves out what is judged elsewhere or
+// The differences between the two families in the work below. kConstant leaves out fields that are judged elsewhere or
 // free: source MAC, traffic class, lengths, TTL, IPv4 checksum. Masks reach into the BTH, so that they are whole
 // blocks; nothing is compared there. kWide is where wide blocks start that hold all from the IP header to the BTH's
 // first word.
@@ -129,7 +129,7 @@ inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const
     return none_of(difference, difference);
 }
 
-// True when a frame's headers up to the BTH's first word are these, the source MAC among them.
+// Returns true if a frame's headers up to the BTH's first word are these, the source MAC among them.
 // mutants: port-path-has-headers
 template <class Family>
 inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected) noexcept {
@@ -146,8 +146,8 @@ std::uint32_t fold(std::uint32_t sum) noexcept {
     return (sum & 0xffffU) + (sum >> 16U);
 }
 
-// True when the one's complement sum of the 20 bytes is all ones, as a right checksum makes it. The sum of
-// 32-bit words in any byte order gives the same verdict (RFC 1071, 2): it is a multiple of 0xffff, and never 0.
+// Returns true if the one's complement sum of the 20 bytes is all ones, as a right checksum makes it. The sum of 32-bit
+// words in any byte order gives the same verdict (RFC 1071, 2): it is a multiple of 0xffff, and never 0.
 bool checksum_is_right(const std::uint8_t* ip) noexcept {
     const std::uint64_t first = get_word(ip);
     const std::uint64_t second = get_word(ip + 8);
@@ -277,7 +277,7 @@ inline Path::Arrival judged(const wire::CrcRuns::End& end, PacketRef& out) noexc
 }  // namespace
 
 Path::Arrival Path::judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
-    PacketRef ignored;  // which is all that could be written through
+    PacketRef ignored;  // the only object through which `frame` could be written
     return judge_arrival(const_cast<std::uint8_t*>(frame), frame_bytes, ignored);
 }
 
@@ -314,8 +314,8 @@ inline void Path::describe(const Shape& shape, std::uint8_t* bth, PacketRef& out
                 sizeof(std::uint64_t));
 }
 
-// The first of its length and BTH word, or one whose traffic class, TTL or source MAC changed on the way: the ICRC
-// masks those, so that its state stands.
+// Judges the first frame of its length and BTH word, or one whose traffic class, TTL or source MAC changed on the way.
+// The ICRC masks these fields, so that its state stays valid.
 // mutants: port-path-judge-new
 Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
     const std::size_t lower = lower_bytes();

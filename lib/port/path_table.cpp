@@ -30,8 +30,8 @@ PathTable::PathTable(std::uint32_t capacity, std::uint16_t own_source_port, cons
     }
 }
 
-// Multilinear: two keys share all 32 bits for one choice of factors in 2^32, whatever the keys (Lemire and Kaser 2014,
-// "Strongly universal string hashing is fast").
+// Hashes multilinearly. Any two keys share all 32 bits for one choice of factors in 2^32. See Lemire and Kaser 2014,
+// "Strongly universal string hashing is fast".
 std::uint32_t PathTable::hash_of(const net::IpAddress& remote, std::uint16_t port) const noexcept {
     std::array<std::uint32_t, kWords> words{};
     std::memcpy(words.data(), remote.octets().data(), remote.octets().size());
@@ -92,7 +92,7 @@ Path* PathTable::make(const PathKey& key, Whose whose) noexcept {
     return &path;
 }
 
-// Where a new path to the station goes; kEnd: nowhere.
+// Returns the place of a new path to the station, or kEnd if it gets none.
 // mutants: port-path-table-place-for
 std::uint32_t PathTable::place_for(const Station* station, Whose whose) noexcept {
     if (whose == Whose::Stranger) {
@@ -110,11 +110,11 @@ std::uint32_t PathTable::place_for(const Station* station, Whose whose) noexcept
     return used_ < capacity_ ? used_ : idle_place([](const Link&) { return true; });
 }
 
-// The next one from the hand on that nobody pins and that may be taken.
+// Returns the next place, from the hand on, whose path is not pinned and may be taken.
 // mutants: port-path-table-idle-place
 template <class May>
 std::uint32_t PathTable::idle_place(May&& may) noexcept {
-    constexpr int kTries = 256;  // what a stranger's packet costs at most
+    constexpr int kTries = 256;  // the most that an unknown peer's packet costs
     for (int tries = 0; tries < kTries; ++tries) {
         const std::uint8_t* const from = idle_.get();
         const void* found = std::memchr(from + hand_, 1, used_ - hand_);

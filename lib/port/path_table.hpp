@@ -14,29 +14,29 @@
 
 namespace cairn::port {
 
-// The capacity is fixed and allocated at construction. A full table recycles paths that nobody pins. If all are pinned
-// there is no room: a received packet is dropped and counted, a local open fails. So strangers cannot make the table
-// grow. A path between addresses of two families is refused, too. Strangers cannot fill the table. Each stranger's
-// address may have a few paths, and more while strangers' paths beyond these few take less than five eighths of the
-// table. An eighth is for local opens alone.
+// The capacity is fixed and allocated at construction. A full table recycles paths that are not pinned. If all are
+// pinned there is no room: a received packet is dropped and counted, a local open fails. So unknown peers cannot make
+// the table grow. A path between addresses of two families is refused, too. Unknown peers cannot fill the table. The
+// address of each may have a few paths. It may have more while all unknown peers' paths beyond these few take less than
+// five eighths of the table. An eighth is for local opens alone.
 class PathTable {
 public:
-    // `own_source_port`: the port that all paths send from; 0: each path sends from the port that it receives from.
-    // `secret` decides which keys share a bucket. It is drawn at random where strangers choose keys.
+    // Makes the table. `own_source_port` is the port that all paths send from; 0: each path sends from the port that it
+    // receives from. `secret` decides which keys share a bucket. It is drawn at random where unknown peers choose keys.
     explicit PathTable(std::uint32_t capacity = 65536, std::uint16_t own_source_port = 0, const SipKey& secret = {});
     // Sets the traffic class of paths whose key has none. It holds for paths made from now on.
     void set_traffic_class(std::uint8_t traffic_class) noexcept { traffic_class_ = traffic_class; }
 
-    // Returns the path that this host wants to use; nullptr if there is no room. A traffic class in `key` replaces that
-    // of a known path.
+    // Returns the path that this host wants to use; nullptr if there is no room. A traffic class in `key` replaces the
+    // traffic class of a known path.
     [[nodiscard]] Path* intern(const PathKey& key) noexcept;
-    // Returns the path of a received datagram; nullptr if strangers have no room.
+    // Returns the path of a received datagram; nullptr if unknown peers have no room.
     [[nodiscard]] Path* admit(const PathKey& key) noexcept {
         Path* const known = find(key);
         return known != nullptr ? known : make(key, Whose::Stranger);
     }
-    // Begins a received burst. A path that keep() is told of is not recycled until the next burst. So later packets of
-    // the burst may admit paths, and the reader of the burst may open some.
+    // Begins a received burst. A path that was given to keep() is not recycled until the next burst. So later packets
+    // of the burst may admit paths, and the reader of the burst may open some.
     void begin_burst() noexcept { burst_ = burst_ + 1 != 0 ? burst_ + 1 : 1; }
     // mutants: port-path-table-keep
     void keep(Path& path) const noexcept { path.note_burst(burst_); }
@@ -46,11 +46,11 @@ public:
     struct Station {
         net::IpAddress address{};
         net::MacAddress mac{};                     // where all paths to the station go, once it is named
-        bool named = false;                        // the station told its Ethernet address itself
-        Instant named_at{};                        // when it named another MAC than before
+        bool named = false;                        // the station announced its Ethernet address itself
+        Instant named_at{};                        // when it announced another MAC than before
         std::optional<net::MacAddress> seen_at{};  // source of its first datagram, while it is not named
         std::uint32_t paths = 0;
-        std::uint32_t strangers = 0;  // of these, paths of strangers
+        std::uint32_t strangers = 0;  // the number of these paths that an unknown peer opened
         std::uint32_t first = HashChains::kEnd;
     };
     // Returns the station; nullptr if no path leads there.
@@ -94,8 +94,8 @@ private:
     void leave(std::uint32_t index) noexcept;
 
     std::uint32_t capacity_;
-    std::uint32_t few_;           // paths that each stranger's address may have
-    std::uint32_t surplus_most_;  // limit of strangers' paths beyond these few
+    std::uint32_t few_;           // paths that each unknown peer's address may have
+    std::uint32_t surplus_most_;  // limit of unknown peers' paths beyond these few
     std::uint32_t strangers_most_;
     std::uint16_t own_source_port_;
     std::uint8_t traffic_class_ = 0;
@@ -106,7 +106,7 @@ private:
     std::uint32_t burst_ = 1;  // number of the newest burst
     std::array<std::uint64_t, kWords + 1> factors_{};
     std::unique_ptr<Path[]> paths_;         // [capacity]
-    std::unique_ptr<std::uint8_t[]> idle_;  // by path: 1 while nobody pins it; bytes, for a fast search
+    std::unique_ptr<std::uint8_t[]> idle_;  // by path: 1 while it is not pinned; bytes, for a fast search
     std::vector<Link> links_;               // by path
     HashChains by_key_;
     std::vector<Station> stations_;  // [capacity]

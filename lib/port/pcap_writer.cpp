@@ -25,7 +25,7 @@ namespace cairn::port {
 
 namespace {
 
-// The reader tells the byte order by the magic: ours is the host's.
+// Readers find out the byte order by the magic. It is the host's.
 struct FileHeader {
     std::uint32_t magic = 0xa1b23c4dU;  // nanoseconds
     std::uint16_t major = 2;
@@ -59,8 +59,8 @@ Error refused(const std::string& path, int reason) {
             "give a path on a disk that has room, in a folder you may write to"};
 }
 
-// Opens the file and empties it, unless another has it. Pipes and devices are shared. Returns -1, with errno;
-// EWOULDBLOCK: another has it.
+// Opens the file and empties it, unless another writer has it. Pipes and devices are shared. Returns -1, with errno;
+// EWOULDBLOCK: another writer has it.
 // mutants: port-pcap-open-alone
 int open_alone(const std::string& path) noexcept {
     // Non-blocking matters for pipes: a slow reader costs frames, not time.
@@ -69,7 +69,7 @@ int open_alone(const std::string& path) noexcept {
     if (file < 0 || ::fstat(file, &is) != 0 || !S_ISREG(is.st_mode)) {
         return file;
     }
-    // Where files cannot be locked, nobody knows of others.
+    // If the file cannot be locked, other writers cannot be noticed.
     const bool is_taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!is_taken && ::ftruncate(file, 0) == 0) {
         WriteGate::guard();
@@ -81,7 +81,7 @@ int open_alone(const std::string& path) noexcept {
     return -1;
 }
 
-// For a writer of this process that finds `path` taken.
+// Returns another name, for a writer of this process that finds `path` taken.
 std::string name_beside(const std::string& path, int number) {
     std::filesystem::path name(path);
     const std::string own = number == 0 ? fmt::format("{}", ::getpid()) : fmt::format("{}-{}", ::getpid(), number);
@@ -94,7 +94,7 @@ struct Opened {
     int file;
 };
 
-// Has written the header.
+// Opens the file under the first free name and writes the header.
 Result<Opened> open_somewhere(const std::string& path) {
     std::string name = path;
     int file = open_alone(name);
@@ -106,7 +106,7 @@ Result<Opened> open_somewhere(const std::string& path) {
         return refused(name, errno);
     }
     const FileHeader header;
-    errno = ENOSPC;  // what a short write without an error means
+    errno = ENOSPC;  // the meaning of a short write without an error
     if (write_some(file, &header, sizeof(header)) != sizeof(header)) {
         const int reason = errno;
         ::close(file);
@@ -133,10 +133,10 @@ struct PcapWriter::File {
     const int fd;
     std::mutex mutex{};
     std::uint64_t bytes = sizeof(FileHeader);  // written so far
-    const PcapWriter* midway = nullptr;        // has written a part of a frame: others wait for the rest
+    const PcapWriter* midway = nullptr;        // has written a part of a frame: other writers wait for the rest
 };
 
-// A child of fork() has the files of its parent, and writes to none of them.
+// A child of fork() inherits the files of its parent, and writes to none of them.
 // mutants: port-pcap-open
 Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Duration epoch) {
     static std::mutex mutex;
@@ -219,7 +219,7 @@ bool PcapWriter::flush() noexcept {
     return begin_ == end_;
 }
 
-// Returns false if some stay behind. Needs the lock of the file.
+// Returns false if bytes stay in the buffer. Needs the lock of the file.
 // mutants: port-pcap-write-once
 bool PcapWriter::write_once() noexcept {
     if (file_->midway != nullptr && file_->midway != this) {
@@ -228,7 +228,7 @@ bool PcapWriter::write_once() noexcept {
     const ssize_t result = write_some(file_->fd, buffer_.get() + begin_, end_ - begin_);
     std::size_t written = result > 0 ? static_cast<std::size_t>(result) : 0;
     Cut cut = cut_at(written);
-    // The start of a frame is taken back, which pipes refuse: there its rest comes later.
+    // The start of a frame is cut off again. Pipes refuse that, so there the frame's rest follows later.
     if (cut.left != 0 && ::ftruncate(file_->fd, static_cast<off_t>(file_->bytes + cut.whole)) == 0) {
         written = cut.whole;
         cut.left = 0;
@@ -243,7 +243,7 @@ bool PcapWriter::write_once() noexcept {
     return all;
 }
 
-// The buffer ends with a whole frame.
+// Relies on the buffer ending with a whole frame.
 PcapWriter::Cut PcapWriter::cut_at(std::size_t bytes) const noexcept {
     std::size_t begin = 0;
     std::size_t end = left_;

@@ -12,22 +12,23 @@
 
 namespace cairn::port {
 
-// Belongs to one thread; others have writers beside it. add() copies frames into a buffer. flush() writes them to the
-// file, and so does an add() that finds the buffer full. What was flushed is in the file however the program ends.
-// Bytes that cannot be written (disk full, a pipe that no one reads) stay in the buffer for the next flush(). Frames
-// that then find no room are counted as lost; nothing waits. A file on a disk always ends with a whole frame, unless
-// SIGKILL or a crash ends the program while it writes: see WriteGate for other signals. A pipe whose reader is gone
-// raises SIGPIPE, so a program that writes to pipes ignores that signal.
+// Belongs to one thread; other threads have writers of the same file. add() copies frames into a buffer. flush() writes
+// them to the file, and so does an add() that finds the buffer full. After flush() the frames are in the file however
+// the program ends. Bytes that cannot be written (disk full, a pipe that is not read) stay in the buffer for the next
+// flush(). Frames that then find no room are counted as lost; nothing waits. A file on a disk always ends with a whole
+// frame, unless SIGKILL or a crash ends the program while it writes. See WriteGate for other signals. A pipe whose
+// reader is gone raises SIGPIPE, so a program that writes to pipes ignores that signal.
 class PcapWriter {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{4} << 20U;
     static constexpr std::size_t kFrameBytesMax = std::size_t{128} * 1024;  // longer frames are counted as lost
 
     // Makes or empties the file, or shares it with the writers of this process that have it. A file that another
-    // process writes stays as it is: this one gets a file beside it, by its number, and says so on stderr. `epoch` is
-    // the calendar time (since 1970, UTC) at which `when` is zero.
+    // process writes is left alone. This process then gets a file of its own next to it, with its process ID in the
+    // name, and prints that on stderr. `epoch` is the calendar time (since 1970, UTC) at which `when` is zero.
     static Result<std::unique_ptr<PcapWriter>> open(const std::string& path, Duration epoch);
-    // Makes a writer of the same file, for another thread. Frames stand there in the order in which they are flushed.
+    // Makes a writer of the same file, for another thread. The file has the frames in the order in which they are
+    // flushed.
     [[nodiscard]] std::unique_ptr<PcapWriter> beside() const;
     PcapWriter(const PcapWriter&) = delete;
     PcapWriter& operator=(const PcapWriter&) = delete;
@@ -38,7 +39,7 @@ public:
     void add(std::span<const std::span<const std::uint8_t>> segments, Instant when) noexcept;
     void add(std::span<const std::uint8_t> frame, Instant when) noexcept { add({&frame, 1}, when); }
 
-    // Writes buffered bytes as far as possible without waiting. Returns false if some stay behind.
+    // Writes buffered bytes as far as possible without waiting. Returns false if some stay in the buffer.
     bool flush() noexcept;
 
     // Returns where the frames go.
@@ -49,8 +50,8 @@ public:
 private:
     struct File;
     struct Cut {
-        std::size_t whole;  // bytes of the frames that end in front of it
-        std::size_t left;   // bytes of a frame behind it
+        std::size_t whole;  // bytes of the frames that end before it
+        std::size_t left;   // bytes of a frame after it
     };
 
     PcapWriter(std::shared_ptr<File> file, Duration epoch);
@@ -60,7 +61,7 @@ private:
     std::shared_ptr<File> file_;
     Duration epoch_;
     std::unique_ptr<std::uint8_t[]> buffer_;
-    std::size_t begin_ = 0;  // of what is buffered
+    std::size_t begin_ = 0;  // of the buffered bytes
     std::size_t end_ = 0;
     std::size_t left_ = 0;  // bytes at the beginning whose frame has begun in the file, which is a pipe
     bool stuck_ = false;    // the last write fell short: only flush() tries again, not every add()

@@ -17,7 +17,7 @@ public:
     static constexpr std::uint32_t kMostWorkers = 256;
 
     constexpr QpnOwners() noexcept = default;
-    // `workers` is in [1, kMostWorkers] (asserted).
+    // Maps to `workers` workers, in [1, kMostWorkers] (asserted).
     constexpr explicit QpnOwners(std::uint32_t workers) noexcept
         : workers_(workers), mask_(std::bit_ceil(workers) - 1) {
         CAIRN_ASSERT(workers >= 1 && workers <= kMostWorkers);

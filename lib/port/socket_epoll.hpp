@@ -1,4 +1,4 @@
-// The descriptor of a socket port for event loops. It is readable when a turn of the port's worker has something to do.
+// The descriptor of a socket port for event loops. It is readable when the port's worker has something to do in a turn.
 #pragma once
 
 #include <utility>
@@ -14,12 +14,12 @@ public:
 
     // Returns the descriptor; -1 while it is not open, or if the process has no descriptor left.
     [[nodiscard]] int fd() const noexcept { return fd_; }
-    // Opens the descriptor. It is readable when `socket` is.
+    // Opens the descriptor. It is readable if `socket` is.
     void open(int socket) noexcept;
-    // Makes the descriptor readable also when `other` is. Does nothing while it is not open. A descriptor that is
-    // closed leaves by itself.
+    // Makes the descriptor also readable if `other` is. Does nothing while it is not open. A descriptor that is closed
+    // leaves by itself.
     void add(int other) noexcept;
-    // Chooses if the descriptor is readable also when the first socket's buffer has room. Makes a system call only if
+    // Chooses if the descriptor is also readable when the first socket's buffer has room. Makes a system call only if
     // the choice changes.
     void want_room(bool wanted) noexcept {
         if (fd_ >= 0 && std::exchange(wants_room_, wanted) != wanted) {

@@ -20,8 +20,8 @@ struct SocketMessage {
     msghdr header{};
     std::int32_t result = 0;
 
-    // True if the message may be sent later as it is: the socket's buffer had no room for it, or for one in front of
-    // it.
+    // Returns true if the message may be sent again later, unchanged: the socket's buffer had no room for it or for an
+    // earlier one.
     [[nodiscard]] bool found_no_room() const noexcept {
         return result == -EAGAIN || result == -ENOBUFS || result == -EINTR;
     }
@@ -35,9 +35,9 @@ enum class SocketMode : std::uint8_t {
 
 class SocketIo {
 public:
-    // For the modes with io_uring. Errors: the kernel refuses a ring (disabled by sysctl or seccomp, no memlock); the
-    // text says why. `sends_max` bounds the messages per exchange. The socket outlives the object. The first exchange()
-    // binds it to its thread.
+    // Makes a SocketIo for the modes with io_uring. Errors: the kernel refuses a ring (disabled by sysctl or seccomp,
+    // no memlock), with the reason in the text. `sends_max` bounds the messages per exchange. The socket outlives the
+    // object. The first exchange() binds it to its thread.
     static Result<std::unique_ptr<SocketIo>> make_ring(int fd, SocketMode mode, std::uint32_t sends_max);
     static std::unique_ptr<SocketIo> make_plain(int fd);
 
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] virtual std::string describe() const = 0;
 };
 
-// Does what exchange() does, with a system call for each message.
+// As exchange(), with a system call for each message.
 void exchange_by_calls(int fd, std::span<SocketMessage> sends, SocketMessage* receive) noexcept;
 
 }  // namespace cairn::port

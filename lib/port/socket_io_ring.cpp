@@ -17,10 +17,10 @@ namespace cairn::port {
 namespace {
 
 constexpr unsigned kIdleMs = 2000;  // after which the kernel's submitter sleeps
-// A ring saves entries into the kernel and does more per message: it pays for several messages at once.
+// A ring saves entries into the kernel and does more per message. So it pays for several messages at once.
 constexpr std::size_t kSendsByCall = 1;
-constexpr unsigned kEnters = 10'000;  // for one exchange; one is enough
-constexpr unsigned kPolls = 100'000;  // for the kernel's submitter, then it is asked
+constexpr unsigned kEnters = 10'000;  // for one exchange; one should be enough
+constexpr unsigned kPolls = 100'000;  // for the kernel's submitter, before it is called
 
 // liburing 2.3 declares io_uring_enable_rings() and does not export it.
 long enable(const io_uring& ring) noexcept {
@@ -31,7 +31,7 @@ class RingIo final : public SocketIo {
 public:
     RingIo(int fd, SocketMode mode) noexcept : fd_(fd), sqpoll_(mode == SocketMode::Sqpoll) {}
 
-    // 0, or -errno. Disabled at first: the thread that enables the ring is the only one that may use it.
+    // Returns 0, or -errno. The ring is disabled at first: the thread that enables it is the only one that may use it.
     int open(std::uint32_t sends_max) noexcept {
         io_uring_params params{};
         params.flags = IORING_SETUP_R_DISABLED | IORING_SETUP_CLAMP;
@@ -53,7 +53,8 @@ public:
         return io_uring_register_files(&ring_, &fd_, 1);
     }
 
-    // A ring holds its registered socket for a while after the process is gone, and the port with it.
+    // Unregisters the socket. A ring holds its registered socket for a while after the process is gone, and the port
+    // with it.
     ~RingIo() override {
         if (open_) {
             give_up();
@@ -93,8 +94,9 @@ private:
                                         [result](const SocketMessage& each) { return each.result == result; });
         return {found, messages.end()};
     }
-    // One that the kernel refuses ends its chain: what is left goes on without it, but stays behind one that found no
-    // room. One that is malformed ends its chain before it begins.
+    // Returns the sends that are still to be done. A send that the kernel refuses ends its chain, and the rest goes on
+    // without it. After a send that found no room the rest waits, too. A malformed send ends its chain before it
+    // begins.
     // mutants: port-ring-io-left-of
     [[nodiscard]] std::span<SocketMessage> left_of(std::span<SocketMessage> chain) const noexcept {
         const std::span<SocketMessage> left = from_first(chain, -ECANCELED);
@@ -113,7 +115,7 @@ private:
         }
         return {};
     }
-    // Linked: each send waits for the one before it, and is cancelled with it.
+    // Links the sends: each one waits for the one before it, and is cancelled with it.
     // mutants: port-ring-io-queue
     void queue(std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
         for (SocketMessage& each : sends) {
@@ -137,14 +139,14 @@ private:
         entry->flags = static_cast<std::uint8_t>(entry->flags | IOSQE_FIXED_FILE | link);
         io_uring_sqe_set_data(entry, &message);
     }
-    // Nothing here waits in the kernel: MSG_DONTWAIT completes at once. False: the kernel does not take what it took
-    // before, as from another thread than the first, or when its own thread is gone.
+    // Collects results. The sends and receives do not wait in the kernel: MSG_DONTWAIT completes at once. Returns false
+    // if the kernel no longer takes entries, as from another thread than the first, or when its own thread is gone.
     [[nodiscard]] bool collect(unsigned expected) noexcept {
         if (!enabled_) [[unlikely]] {
             if (enable(ring_) != 0) {
                 return false;
             }
-            io_uring_register_ring_fd(&ring_);  // saves a lookup per enter; refused, it works without
+            io_uring_register_ring_fd(&ring_);  // saves a lookup per enter; a refusal does no harm
             enabled_ = true;
         }
         int entered = sqpoll_ ? io_uring_submit(&ring_) : io_uring_submit_and_wait(&ring_, expected);
@@ -162,7 +164,7 @@ private:
             if (entered < 0 && entered != -EINTR && entered != -EAGAIN && entered != -EBUSY) {
                 return false;
             }
-            if (!sqpoll_ || ++polls % kPolls == 0) {  // else the submitter thread is at it
+            if (!sqpoll_ || ++polls % kPolls == 0) {  // else the submitter thread works on it
                 entered = io_uring_submit_and_wait(&ring_, 1);
                 ++enters;
             }

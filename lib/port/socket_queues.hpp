@@ -1,5 +1,5 @@
 // The sockets of one address: one for each worker, as a NIC has queues. The kernel steers a datagram by its queue pair.
-// A datagram that comes to another worker's socket all the same goes to its worker through a ring.
+// A datagram that still comes to another worker's socket goes to its worker through a ring.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@
 
 namespace cairn::port {
 
-// A datagram on its way to its worker. It is copied into the ring and out of it. The alternative would cost the common
-// case more: if several workers held parts of a batch of 64 KB, all references would have to be atomic, and the last
-// worker would have to send the memory back. Few datagrams take this way.
+// A datagram on its way to its worker. It is copied into the ring and out of it. Sharing the batch instead would cost
+// the common case more. Several workers would hold parts of a batch of 64 KB. All references would have to be atomic,
+// and the last worker would have to send the memory back. Few datagrams take this way.
 struct HandedOver {
     net::IpAddress remote{};
     Instant empty_at{};  // empty_at() of the port where it came in
@@ -42,25 +42,26 @@ struct SocketQueuesConfig {
 // port has ended.
 class SocketQueues {
 public:
-    // Errors: those of UdpSocket::open_all() and of the capture file; there are too many workers; no descriptor is
-    // left.
+    // Opens the sockets. Errors: as UdpSocket::open_all(); the capture file cannot be written; there are too many
+    // workers; no descriptor is left.
     static Result<std::shared_ptr<SocketQueues>> open(const SocketQueuesConfig& config);
 
-    // For a process that has one socket of an address, which it shares with other processes (see lib/broker). Its port
-    // is that of worker `slot` of kMostWorkers. What is for another worker waits in an outbox. Errors: those of the
-    // capture file; no descriptor is left.
+    // Makes the state of a process that has one socket of an address, which it shares with other processes (see
+    // lib/broker). Its port is worker `slot` of kMostWorkers. Datagrams for other workers wait in an outbox. Errors:
+    // the capture file cannot be written; no descriptor is left.
     static Result<std::shared_ptr<SocketQueues>> lend(const SocketQueuesConfig& config, UdpSocket socket,
                                                       std::uint32_t slot);
-    // For a lent socket. Any thread: `fill` writes a datagram that came to another process for this one, or for no
-    // worker in particular. Returns false if the worker does not keep up.
+    // Hands a datagram to the process of a lent socket. Any thread may call it. `fill` writes a datagram that came to
+    // another process and is for this one, or for no worker in particular. Returns false if the worker does not keep
+    // up.
     template <class Fill>
     [[nodiscard]] bool bring(Fill&& fill) noexcept {
         const bool brought = inboxes_[kOwn]->ring.push(fill);
         inboxes_[kOwn]->wakeup->wake();
         return brought;
     }
-    // For a lent socket, one thread: calls `take` with the oldest datagram that is for another process. Returns false
-    // if there is none. outbox_wakeup() wakes a thread that began to sleep.
+    // Calls `take` with the oldest datagram that is for another process than the lent socket's. One thread calls it.
+    // Returns false if there is none. outbox_wakeup() wakes a thread that began to sleep.
     template <class Take>
     [[nodiscard]] bool take_out(Take&& take) noexcept {
         return inboxes_[kOut]->ring.pop([&take](const HandedOver& datagram) noexcept {
@@ -80,10 +81,10 @@ private:
     friend class SocketQueue;
     static constexpr std::uint32_t kRingSlots = 512;  // four batches of the largest number of datagrams
     static constexpr std::uint32_t kLentSlots = 128;
-    static constexpr std::size_t kOwn = 0;  // of a lent socket's inboxes
+    static constexpr std::size_t kOwn = 0;  // of the inboxes of a lent socket
     static constexpr std::size_t kOut = 1;
 
-    // Where other workers leave datagrams for this worker.
+    // The ring in which other workers leave datagrams for this worker.
     struct Inbox {
         explicit Inbox(std::uint32_t slots) : ring(slots) {}
 
@@ -95,7 +96,7 @@ private:
         : config_(config), owners_(config.workers), sockets_(std::move(sockets)) {}
     Status make_inboxes(std::uint32_t count, std::uint32_t slots);
     Status open_capture(std::uint32_t lanes);
-    // Which socket, inbox and lane of a capture a worker has.
+    // Returns the place of a worker's socket, inbox and lane of a capture.
     [[nodiscard]] std::size_t place_of(std::uint32_t worker) const noexcept {
         return !lent_ ? worker : worker == slot_ ? kOwn : kOut;
     }
@@ -121,7 +122,7 @@ public:
     // Returns "socket 1 of 4"; an empty text if there is one socket.
     [[nodiscard]] std::string describe() const;
 
-    // True if no other worker has the address.
+    // Returns true if no other worker has the address.
     [[nodiscard]] bool is_alone() const noexcept { return inbox_ == nullptr; }
     // Returns the worker that the datagram belongs to, by its BTH.
     [[nodiscard]] std::uint16_t owner_of(const std::uint8_t* bth) const noexcept {
@@ -143,7 +144,7 @@ public:
         }
     }
 
-    // True if no datagram waits that was handed to this worker.
+    // Returns true if no datagram waits that was handed to this worker.
     [[nodiscard]] bool empty() const noexcept { return is_alone() || inbox_->ring.empty(); }
     // Calls `take` with the oldest datagram handed to this worker and removes it. Returns false if there is none.
     template <class Take>
@@ -155,10 +156,10 @@ public:
         return !is_alone() && inbox_->ring.pop(all_of_it);
     }
 
-    // Returns a descriptor that is readable when something was handed over while the worker sleeps; -1 if no other
-    // worker exists.
+    // Returns a descriptor that is readable if something was handed over while the worker sleeps; -1 if no other worker
+    // exists.
     [[nodiscard]] int wakeup_fd() const noexcept { return is_alone() ? -1 : inbox_->wakeup->fd(); }
-    // Like the functions of Wakeup. After begin_sleep() the owner looks if the queue is empty(), and then sleeps.
+    // As the functions of Wakeup. After begin_sleep() the owner looks if the queue is empty(), and then sleeps.
     void begin_sleep() noexcept;
     void end_sleep() noexcept {
         if (std::exchange(sleeps_, false)) [[unlikely]] {

@@ -45,7 +45,7 @@ net::IpAddress address_of(const ifaddrs& entry) noexcept {
     return from_sockaddr(storage, port);
 }
 
-// Nothing: on no interface. All of 127.0.0.0/8 is the loopback's.
+// Returns nullopt if no interface has the address. All of 127.0.0.0/8 is the loopback's.
 std::optional<std::string> interface_with(const net::IpAddress& address) {
     const bool loopback = address.is_v4() && address.v4() >> 24U == 127;
     const Interfaces interfaces = list_interfaces();
@@ -57,7 +57,7 @@ std::optional<std::string> interface_with(const net::IpAddress& address) {
     return std::nullopt;
 }
 
-// 0: on no interface.
+// Returns 0 if no interface has the address.
 std::uint32_t mtu_of_interface_with(const net::IpAddress& address, int fd) {
     ifreq request{};
     interface_with(address).value_or("").copy(request.ifr_name, IFNAMSIZ - 1);
@@ -115,7 +115,7 @@ net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& por
     return net::IpAddress::from_v4(address.ss_family == AF_INET ? ntohl(v4.sin_addr.s_addr) : 0);
 }
 
-// The caller that opens a socket for good tells of all other errors.
+// Ignores all other errors: a caller that opens a socket for good reports them.
 Status check_address(const net::IpAddress& address) {
     sockaddr_storage to{};
     const socklen_t length = to_sockaddr(address, 0, to);
@@ -294,7 +294,7 @@ void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {
         getsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0 && set_number(fd_, IPPROTO_UDP, UDP_GRO, 1);
 }
 
-// Powers of two, so that most sleeps find it set.
+// Rounds down to a power of two of milliseconds, so that most sleeps find the timeout already set.
 void UdpSocket::set_receive_timeout(Duration most) noexcept {
     constexpr std::int64_t kMostMs = 1024;
     const auto wished = static_cast<std::uint64_t>(std::clamp<std::int64_t>(most.ns / 1'000'000, 1, kMostMs));

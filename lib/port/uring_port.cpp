@@ -60,7 +60,7 @@ Result<std::unique_ptr<UringPort>> UringPort::open(const UringPortConfig& config
 
 namespace {
 
-// The kernel knows the neighbours.
+// Needs no question to a neighbour, since the kernel resolves addresses.
 Path* made_ready(Path* path) noexcept {
     if (path != nullptr && !path->resolved()) {
         path->resolve({}, {});
@@ -89,7 +89,7 @@ UringPort::UringPort(const UringPortConfig& config, SocketQueue queue, std::uniq
 }
 
 UringPort::~UringPort() {
-    exchange(nullptr);  // the last words: an endpoint that ended has told its peers
+    exchange(nullptr);  // an endpoint that ended has sent notices to its peers
 }
 
 Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
@@ -103,8 +103,8 @@ Path* UringPort::path_back(const WayBack& way, Instant) noexcept {
     return made_ready(paths_.admit(way.key));
 }
 
-// A receive that blocks is one call where poll and receive are two; and its timeout needs no timer of its own, which
-// costs a virtual machine more than the sleep itself. Where another worker may hand something over poll has to do.
+// A blocking receive is one call, poll and receive are two. The receive's timeout also needs no timer of its own, which
+// costs a virtual machine more than the sleep itself. If another worker may hand something over, poll is needed.
 // mutants: port-uring-wait
 void UringPort::wait(Duration most, int also) noexcept {
     if (sends_ != 0 && !backlog_) {
@@ -125,7 +125,7 @@ void UringPort::wait(Duration most, int also) noexcept {
     }
     std::array<pollfd, 3 + GroupSockets::kMost> waiting{};
     waiting[0] = {queue_.socket().fd(), static_cast<short>(backlog_ ? POLLIN | POLLOUT : POLLIN), 0};
-    waiting[1] = {also, POLLIN, 0};  // a negative one is passed over
+    waiting[1] = {also, POLLIN, 0};  // poll ignores a negative one
     waiting[2] = {queue_.wakeup_fd(), POLLIN, 0};
     nfds_t count = 3;
     for (const auto& [group, socket] : groups_.entries()) {

@@ -34,8 +34,8 @@ struct UringPortConfig {
 // May be opened on any thread. Then belongs to one thread.
 class UringPort final : public Port {
 public:
-    // Opens the port of the only worker of its address. Falls back to plain system calls if io_uring is refused, and
-    // says so in describe(). Errors: those of SocketQueues::open(); no memory.
+    // Opens the port of the only worker of its address. Falls back to plain system calls if io_uring is refused;
+    // describe() then gives the reason. Errors: as SocketQueues::open(); no memory.
     static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config);
     // Opens the port of one of several workers. `queues` gives the address, the UDP port and the capture. Each worker
     // has at most one port at a time.
@@ -48,7 +48,8 @@ public:
     [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override;
     void release_burst(std::span<PacketRef> packets) noexcept override;
-    // Counts free batches, since each datagram handed out may be a segment of a batch of its own.
+    // Returns true while enough batches are free. It counts batches, since each datagram handed out may be a segment of
+    // a batch of its own.
     // mutants: port-uring-has-spare-buffers
     [[nodiscard]] bool has_spare_buffers() const noexcept override {
         return blocks_.free_batches() > config_.batches / kReserve;
@@ -67,16 +68,16 @@ public:
         return arrival_.block != nullptr || !queue_.empty() ? Instant{} : Instant::never();  // now: datagrams wait
     }
     void wait(Duration most, int also) noexcept override;
-    // The descriptor is readable also when the socket has room again for datagrams that found its buffer full before
-    // the last wait().
+    // Returns the descriptor. It is also readable when the socket has room again for datagrams that found its buffer
+    // full before the last wait().
     [[nodiscard]] int descriptor() noexcept override;
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
     void list_counters(telemetry::CounterList& list) const override { list.add(counters_); }
 
-    // For packet generators: like transmit_burst(), but each datagram leaves alone and unchanged, broken or not. Its
-    // buffer holds all of it, with an ICRC for ID 0. It may be shorter than a BTH and an ICRC.
+    // As transmit_burst(), but each datagram leaves alone and unchanged, broken or not. Packet generators use it. The
+    // buffer holds all of the datagram, with an ICRC for ID 0. It may be shorter than a BTH and an ICRC.
     [[nodiscard]] std::size_t transmit_as_is(std::span<TxPacket> packets) noexcept;
 
     [[nodiscard]] const telemetry::CounterSet<UringCounter>& counters() const noexcept { return counters_; }
@@ -101,7 +102,7 @@ private:
         [[nodiscard]] bool takes(std::size_t len) const noexcept;
         [[nodiscard]] bool goes_on_with(const TxPacket& packet, std::uint16_t its_owner) const noexcept;
     };
-    // The rest of a received batch that was not handed out yet.
+    // The rest of a received batch that was not yet handed out.
     struct Arrival {
         Block* block = nullptr;
         Path* path = nullptr;  // pinned
@@ -111,11 +112,11 @@ private:
         std::uint16_t index = 0;
         std::uint16_t part = 0xffff;  // segments to hand out before answers leave
         std::uint8_t ecn = 0;
-        bool handed_over = false;  // by another worker, which knew whose it is
+        bool handed_over = false;  // by another worker, which knew the owner
     };
 
     UringPort(const UringPortConfig& config, SocketQueue queue, std::unique_ptr<SocketIo> io, mem::Region memory);
-    // uring_port_receive_datapath.cpp
+    // The following functions are in uring_port_receive_datapath.cpp.
     [[nodiscard]] std::size_t receive_handed_over(std::span<PacketRef> out, Instant now) noexcept;
     [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
     [[nodiscard]] bool arm_receive() noexcept;
@@ -129,7 +130,7 @@ private:
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
     [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;
     void end_arrival() noexcept;
-    // uring_port_transmit_datapath.cpp
+    // The following functions are in uring_port_transmit_datapath.cpp.
     [[nodiscard]] std::size_t take_room(std::size_t packets) noexcept;
     [[nodiscard]] SendBatch& begin_batch(const TxPacket& first) noexcept;
     void append_batch(std::span<TxPacket> packets, std::size_t first) noexcept;
@@ -146,7 +147,7 @@ private:
     static constexpr std::size_t kSends = 256;
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
-    static constexpr std::size_t kReserve = 4;        // one of so many batches is left to receive into
+    static constexpr std::size_t kReserve = 4;        // one in this many batches is left to receive into
     static constexpr std::size_t kStagedBytes = 256;  // the longest datagram or headers that are copied
 
     UringPortConfig config_;
@@ -154,7 +155,7 @@ private:
     GroupSockets groups_;
     SocketEpoll epoll_;  // of all sockets, from the first descriptor() on
     std::unique_ptr<SocketIo> io_;
-    std::string io_refused_;  // why the kernel refused a ring; empty: it did not
+    std::string io_refused_;  // the reason why the kernel refused a ring; empty: it did not
     mem::Region memory_;
     std::uint8_t* const tail_copies_;  // kMaxUdpPayloadBytes for each packet; pages come when tails are copied
     BlockPool blocks_;
@@ -163,7 +164,7 @@ private:
     IpIdHistories peer_ids_;
     DatagramCapture::Lane* const capture_;  // nullptr: nothing is recorded
     const bool gso_;
-    Instant turn_{};  // the time of the call before
+    Instant turn_{};  // the time of the previous call
 
     Arrival arrival_;
     Path stranger_;  // a new peer's path; the table gets it when a datagram of its arrival is whole

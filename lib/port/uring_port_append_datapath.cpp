@@ -1,4 +1,4 @@
-// UringPort: the packets of a batch, sealed, and the pieces of memory that they are sent from.
+// UringPort: seals the packets of a batch, and collects the pieces of memory that they are sent from.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,9 +13,9 @@ namespace cairn::port {
 
 namespace {
 
-constexpr std::array<std::uint8_t, kMaxUdpPayloadBytes> kNoTail{};  // in the place of one that has vanished
+constexpr std::array<std::uint8_t, kMaxUdpPayloadBytes> kNoTail{};  // in the place of a tail that has vanished
 
-// Adds the tail to the ICRC. False: it has vanished.
+// Adds the tail to the ICRC. Returns false if the tail has vanished.
 bool add_tail(std::uint32_t& icrc, std::span<const std::uint8_t>& tail) noexcept {
     const auto add = [&icrc, tail]() noexcept { icrc = wire::crc32(icrc, tail.data(), tail.size()); };
     if (UserMemory::run(add)) [[likely]] {
@@ -27,7 +27,7 @@ bool add_tail(std::uint32_t& icrc, std::span<const std::uint8_t>& tail) noexcept
 
 }  // namespace
 
-// Segment i gets IPv4 ID i where the kernel or the NIC cuts the batch; the ICRC says so from the start.
+// Segment i gets IPv4 ID i when the kernel or the NIC cuts the batch. The ICRC is computed for that ID from the start.
 void UringPort::append_packet(SendBatch& batch, const TxPacket& packet) noexcept {
     TxPacket& kept = sending_[packets_++];
     kept = packet;
@@ -74,7 +74,7 @@ bool UringPort::continues(const SendBatch& batch, const std::uint8_t* data) cons
     return static_cast<const std::uint8_t*>(last.iov_base) + last.iov_len == data;
 }
 
-// Its buffer is free at once.
+// Copies the packet, so that its buffer is free at once.
 void UringPort::stage(PacketRef& packet) noexcept {
     std::uint8_t* const at = staging_.data() + BlockPool::kHeadroomBytes + staged_;
     copy_bytes(at, packet.data, std::size_t{packet.len} - kIcrcBytes);
@@ -84,7 +84,7 @@ void UringPort::stage(PacketRef& packet) noexcept {
     packet.cookie = nullptr;
 }
 
-// Answers often lie where their requests did, one behind the other.
+// Extends the last piece if the data follow it: answers often lie where their requests did, one after the other.
 void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::size_t bytes) noexcept {
     auto* const at = const_cast<std::uint8_t*>(data);
     if (continues(batch, data)) {
@@ -95,7 +95,7 @@ void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::si
     ++batch.pieces;
 }
 
-// Each is a piece of its own; what was sealed stays as it is.
+// Replaces tails, each of which is a piece of its own. Sealed headers and ICRC stay unchanged.
 // mutants: port-uring-copy-tails
 void UringPort::copy_tails(const TailFilter& which) noexcept {
     for (SendBatch& batch : std::span(batches_).first(sends_)) {
@@ -114,7 +114,7 @@ void UringPort::copy_tails(const TailFilter& which) noexcept {
                 const auto copy_it = [copy, tail = packet.tail]() noexcept {
                     copy_bytes(copy, tail.data(), tail.size());
                 };
-                (void)UserMemory::run(copy_it);  // of one that has vanished the ICRC is wrong
+                (void)UserMemory::run(copy_it);  // the ICRC of a tail that has vanished is wrong
                 send_pieces_[piece].iov_base = copy;
                 packet.tail = {copy, packet.tail.size()};
             }

@@ -1,4 +1,4 @@
-// UringPort: what arrives, batch by batch and segment by segment.
+// UringPort: receives batches and hands out their segments.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kBatchPayloadBytes = 65536;
 constexpr std::uint16_t kShortBytes = 1024;
 constexpr std::uint32_t kBulkBytes = 32768;
-constexpr std::size_t kBulkSegments = 16;  // of a batch that large, at the longest path MTU
-constexpr std::uint32_t kIdlePolls = 8;    // in vain, one behind the other
+constexpr std::size_t kBulkSegments = 16;  // in a batch that large, at the longest path MTU
+constexpr std::uint32_t kIdlePolls = 8;    // in a row, without an arrival
 constexpr std::uint16_t kWhole = 0xffff;
 constexpr std::uint32_t kWorthHalving = 48;  // segments: two batches cost the kernel twice as much as one
 constexpr std::uint32_t kLeastDatagram = wire::Bth::kBytes + kIcrcBytes;
@@ -44,14 +44,14 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 
 }  // namespace
 
-// Bulk is taken as far as there is room: what answers it then answers several batches at once.
+// Bulk is taken as far as there is room. One answer to it then covers several batches.
 // mutants: port-uring-receive-burst
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     paths_.begin_burst();
     turn_ = now;
     queue_.end_sleep();
     if (std::exchange(slept_, false)) {
-        found_empty_ = empty_at_ = now;  // what ended a sleep has just come
+        found_empty_ = empty_at_ = now;  // the datagram that ended a sleep has just come
     }
     std::size_t accepted = queue_.empty() ? 0 : receive_handed_over(out, now);
     std::size_t last = 0;
@@ -69,8 +69,8 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
     return accepted;
 }
 
-// Each is judged here, as an arrival of its own. Half as many as are asked for at most, sound or not: so a flood of
-// them leaves room for what comes to the socket, and ends.
+// Judges each datagram here, as an arrival of its own. Takes at most half as many as are asked for, sound or not. So a
+// flood of them leaves room for the socket's own datagrams, and ends.
 // mutants: port-uring-receive-handed-over
 std::size_t UringPort::receive_handed_over(std::span<PacketRef> out, Instant now) noexcept {
     if (arrival_.block != nullptr && arrival_.path == &stranger_) {
@@ -96,7 +96,7 @@ std::size_t UringPort::receive_handed_over(std::span<PacketRef> out, Instant now
     return accepted;
 }
 
-// Of one batch at most.
+// Receives from one batch at most.
 std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noexcept {
     if (arrival_.block == nullptr) {
         const bool armed = arm_receive();
@@ -118,15 +118,16 @@ std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noex
     return accepted;
 }
 
-// A large batch that finds us idle is all that is under way, and the peer is idle now: the answers to one half of it
-// leave before the other half is handed out, so that both have work from then on.
+// Returns how many segments to hand out before answers leave. A large batch that finds us idle is all that is under
+// way, and the peer is idle now. The answers to one half of it leave before the other half is handed out. So both sides
+// have work from then on.
 std::uint16_t UringPort::part_of_arrival() noexcept {
     const bool was_idle = std::exchange(idle_polls_, 0) >= kIdlePolls;
     const std::uint32_t segments = (arrival_.bytes + arrival_.segment_bytes - 1U) / arrival_.segment_bytes;
     return was_idle && segments >= kWorthHalving ? static_cast<std::uint16_t>((segments + 1) / 2) : kWhole;
 }
 
-// False: no batch is free.
+// Returns false if no batch is free.
 bool UringPort::arm_receive() noexcept {
     if (receive_block_ == nullptr) {
         receive_block_ = blocks_.take_batch();
@@ -147,7 +148,7 @@ bool UringPort::arm_receive() noexcept {
     return true;
 }
 
-// What the last exchange brought, if anything, becomes the arrival to hand out.
+// Makes the result of the last exchange, if there is one, the arrival to hand out.
 void UringPort::take_arrival(const net::IpAddress& local) noexcept {
     if (receive_block_ == nullptr || receive_.result < 0) {
         if (receive_block_ != nullptr && receive_.result != -EAGAIN && receive_.result != -EINTR) {
@@ -181,7 +182,7 @@ void UringPort::take_arrival(const net::IpAddress& local) noexcept {
     arrival_.part = part_of_arrival();
 }
 
-// Of one segment.
+// Begins an arrival of one segment.
 void UringPort::begin_arrival(Block& block, const PathKey& key, std::uint32_t bytes) noexcept {
     Path* path = paths_.find(key);
     if (path == nullptr) {
@@ -199,7 +200,7 @@ void UringPort::begin_arrival(Block& block, const PathKey& key, std::uint32_t by
     empty_at_ = found_empty_;
 }
 
-// False: it is given back.
+// Returns false if the datagram was given back.
 inline bool UringPort::judge(PacketRef& out, Instant now) noexcept {
     out.path = arrival_.path;
     out.ecn = arrival_.ecn;
@@ -215,7 +216,7 @@ inline bool UringPort::judge(PacketRef& out, Instant now) noexcept {
     return arrival_.path != &stranger_ || admit(out);
 }
 
-// False: the segment is no datagram, or another worker's; either way the arrival moves on.
+// Returns false if the segment is no datagram, or another worker's. The arrival moves on in either case.
 bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
     const std::uint32_t len = std::min<std::uint32_t>(arrival_.segment_bytes, arrival_.bytes - arrival_.at);
     const bool last = arrival_.at + len == arrival_.bytes;
@@ -235,8 +236,9 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
     return taken;
 }
 
-// The kernel looks at the first datagram of a batch. One that is another worker's goes there as it came, whoever it is
-// from, and is judged there; what comes to a group is for whoever joined it. False: it is for here.
+// Passes a datagram to the worker that owns it; the kernel steers a batch by its first datagram only. The datagram goes
+// there unchanged, whatever its sender, and is judged there. A datagram to a group is for the worker that joined it.
+// Returns false if the datagram is for this worker.
 // mutants: port-uring-hand-over
 bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
     const PathKey& key = arrival_.path->key();
@@ -256,8 +258,8 @@ bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
     return true;
 }
 
-// The first whole datagram of somebody new gets it a path, which leads the arrival as long as parts of that are to be
-// handed out. False: this one does not, and is given back.
+// Makes a path for a new peer at its first whole datagram. The arrival uses that path as long as parts of it are to be
+// handed out. Returns false if this datagram gets no path; it is then given back.
 // mutants: port-uring-admit
 bool UringPort::admit(PacketRef& out) noexcept {
     Path* const path = out.icrc_ok ? path_back({stranger_.key(), {}}, turn_) : nullptr;
@@ -274,12 +276,12 @@ bool UringPort::admit(PacketRef& out) noexcept {
     return false;
 }
 
-// Gives out a datagram where it lies, or as a copy. Who keeps one where it lies keeps its whole block (64 KB). So short
+// Gives out a datagram where it lies, or as a copy. Keeping one where it lies keeps its whole block (64 KB). So short
 // datagrams that came alone are copied. All are copied when half of the blocks are kept.
 void UringPort::place(PacketRef& out, std::uint16_t len, bool last) noexcept {
     Block* block = arrival_.block;
     std::uint8_t* data = block->data + arrival_.at;
-    std::size_t room = len;  // the next segment lies right behind
+    std::size_t room = len;  // the next segment follows at once
     if (last) {
         room = std::min<std::size_t>(kBatchPayloadBytes - arrival_.at, kMaxUdpPayloadBytes);
     }
@@ -299,7 +301,8 @@ void UringPort::place(PacketRef& out, std::uint16_t len, bool last) noexcept {
     out.room = static_cast<std::uint16_t>(room);
 }
 
-// The ICRC for the IPv4 ID that the sender's kernel gave: 0, or the segment's place in its batch, or a counter.
+// Finds the IPv4 ID that the sender's kernel gave: 0, or the segment's place in its batch, or a counter. Returns true
+// if the ICRC is right for one of these.
 bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept {
     std::uint32_t carried = 0;
     std::memcpy(&carried, packet.data + packet.len - kIcrcBytes, sizeof(carried));
@@ -324,7 +327,7 @@ bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16
 }
 
 void UringPort::end_arrival() noexcept {
-    paths_.keep(*arrival_.path);  // its last parts are of this burst
+    paths_.keep(*arrival_.path);  // its last parts belong to this burst
     arrival_.path->unpin();
     blocks_.drop_reference(*std::exchange(arrival_.block, nullptr));
 }

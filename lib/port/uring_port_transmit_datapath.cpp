@@ -1,4 +1,4 @@
-// UringPort: what is sent, grouped into batches that leave in one go.
+// UringPort: groups packets into batches, each of which is one send.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
@@ -16,7 +16,7 @@ namespace cairn::port {
 
 namespace {
 
-constexpr std::uint32_t kSegmentsMax = 128;    // what one send takes
+constexpr std::uint32_t kSegmentsMax = 128;    // most segments of one send
 constexpr std::uint32_t kGsoBytesV4 = 65'493;  // above it the kernel cuts in software, silently
 constexpr std::uint32_t kGsoBytesV6 = 65'473;
 constexpr Duration kBatchesAgain = seconds(1);
@@ -65,7 +65,7 @@ std::size_t UringPort::allocate_burst(std::span<PacketRef> out) noexcept {
     return count;
 }
 
-// They leave with the next exchange: the one call of the next receive_burst(), or of wait().
+// Queues the packets. They leave with the next exchange: the one call of the next receive_burst(), or of wait().
 std::size_t UringPort::transmit_burst(std::span<TxPacket> packets, Instant now) noexcept {
     turn_ = now;
     const std::size_t count = take_room(packets.size());
@@ -94,7 +94,7 @@ std::size_t UringPort::transmit_as_is(std::span<TxPacket> packets) noexcept {
     return count;
 }
 
-// Returns how many of `packets` can be appended now. If there is no room for all, what is queued is sent first.
+// Returns how many of `packets` can be appended now. If there is no room for all, queued packets are sent first.
 std::size_t UringPort::take_room(std::size_t packets) noexcept {
     const auto room = [this] { return std::min({kSends - sends_, kPackets - packets_, (kPieces - pieces_) / 3}); };
     if (!backlog_ && room() < packets) {
@@ -115,9 +115,9 @@ UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
     return batch;
 }
 
-// The first one and all behind it that go the same way, as far as one send takes them in order. The peer's kernel
-// brings all of a batch to one worker: so it is for queue pairs of one, if the peer has as many workers as we have. If
-// it has others, it hands over what is in the wrong place.
+// Appends the first packet and all later ones that go the same way, as far as one send takes them in order. The peer's
+// kernel brings all of a batch to one worker. So a batch is for queue pairs of one worker, if the peer has as many
+// workers as we have. If the peer has another number, it hands over datagrams that came to the wrong worker.
 // mutants: port-uring-append-batch
 void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
     const bool apart = !queue_.is_alone();
@@ -183,7 +183,7 @@ void UringPort::exchange(SocketMessage* receive) noexcept {
     }
 }
 
-// What did not fit into the socket's buffer stays, in order, for the next exchange.
+// Keeps sends that did not fit into the socket's buffer, in order, for the next exchange.
 void UringPort::finish_sends() noexcept {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < sends_; ++i) {
@@ -202,7 +202,7 @@ void UringPort::finish_sends() noexcept {
     }
 }
 
-// False: to be tried again.
+// Returns false if the send is to be tried again.
 bool UringPort::finish(std::size_t index) noexcept {
     SendBatch& batch = batches_[index];
     const std::int32_t result = messages_[index].result;
@@ -228,8 +228,8 @@ bool UringPort::finish(std::size_t index) noexcept {
     return true;
 }
 
-// The interface takes no batches (no checksum offload), or the route no datagrams so long: for a while this path's go
-// one per send, each with ID 0.
+// Sends a refused batch as single datagrams, each with ID 0. The interface takes no batches (no checksum offload), or
+// the route takes no datagrams of this length. For a while this path's datagrams go one per send.
 // mutants: port-uring-send-singly
 void UringPort::send_singly(SendBatch& batch) noexcept {
     batch.path->refuse_batches_until(turn_ + kBatchesAgain);

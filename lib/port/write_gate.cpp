@@ -11,9 +11,10 @@ namespace cairn::port {
 
 namespace {
 
-constinit std::atomic<int> inside{0};  // threads
+constinit std::atomic<int> inside{0};  // the number of threads inside
 constinit std::atomic<bool> ends{false};
-// This thread is inside. A signal that interrupts it does not wait for it: the kernel has ended its write by then.
+// True while this thread is inside. A signal that interrupts this thread does not wait for it: the kernel has ended its
+// write by then.
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::atomic<bool> is_inside{false};
 
 // A disk that takes longer may have its last frame cut.
@@ -28,7 +29,7 @@ void end_between_writes(int number) noexcept {
         syscall(SYS_nanosleep, &kNap, nullptr);
     }
     std::signal(number, SIG_DFL);
-    std::raise(number);  // comes when this handler returns
+    std::raise(number);  // is delivered when this handler returns
 }
 
 [[nodiscard]] bool enter() noexcept {
