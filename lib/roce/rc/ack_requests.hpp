@@ -1,4 +1,4 @@
-// Which packets of a requester ask for an acknowledgement, and how long their peer may take to answer.
+// Chooses the packets of a requester that ask for an acknowledgement, and knows how long their peer may take to answer.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace cairn::roce::rc {
 
-// All messages ask at their end, and long ones within, so that the window never waits for an answer. To a peer that
-// acknowledges by count or time they ask only if the answer is wanted soon, and now and then: the first one, and one of
-// kAskEveryMessages, so that round trips are measured, and so many that half of the send queue at most waits for the
-// peer's time.
+// All messages ask at their end, and long ones within, so that the window never waits for an answer. If the peer
+// acknowledges by count or time, they ask only if the answer is wanted soon, and now and then. The first message asks,
+// and one of kAskEveryMessages, so that round trips are measured. Enough of them ask that at most half of the send
+// queue waits for the peer's time.
 class AckRequests {
 public:
     AckRequests(std::uint32_t window_packets, std::uint32_t send_slots) noexcept
@@ -26,11 +26,11 @@ public:
         asked_until_ = first;
         set_interval(window_packets_);
     }
-    // Asks at least once in so many packets, within [1, half a window].
+    // Makes packets ask at least once in `packets` packets, within [1, half a window].
     void set_interval(std::uint32_t packets) noexcept { interval_ = std::clamp(packets, 1U, window_packets_ / 2); }
 
-    // A packet leaves. `behind`: the PSN behind it and what it brings; `soon`: it is to ask if it ends its message.
-    // Returns whether it asks.
+    // Counts a packet that leaves. Returns true if it asks. `behind` is the PSN after it and after its answer's
+    // packets. If `soon`, it asks if it ends its message.
     // mutants: rc-ack-requests-ask
     [[nodiscard]] bool ask(Psn behind, bool ends_message, bool soon) noexcept {
         ++packets_;
@@ -46,9 +46,9 @@ public:
     }
 
     [[nodiscard]] bool peer_delays() const noexcept { return peer_delays_; }
-    // One behind the newest PSN whose answer was asked for.
+    // Returns the PSN after the newest one whose answer was asked for.
     [[nodiscard]] Psn asked_until() const noexcept { return asked_until_; }
-    // How long the peer may put off its answer to the oldest PSN without one, beside a round trip.
+    // Returns how long the peer may put off its answer to the oldest PSN without one, in addition to a round trip.
     // mutants: rc-ack-requests-delay
     [[nodiscard]] Duration delay(Psn unacknowledged) const noexcept {
         const bool asked = asked_until_.since(unacknowledged) > 0;
@@ -59,7 +59,7 @@ private:
     const std::uint32_t window_packets_;
     const std::uint32_t every_messages_;
     std::uint32_t interval_ = 1;  // packets
-    std::uint32_t packets_ = 0;   // that left since one asked
+    std::uint32_t packets_ = 0;   // packets that left since one asked
     std::uint32_t messages_ = 0;
     Psn asked_until_{};
     bool peer_delays_ = false;

@@ -13,7 +13,7 @@ void AnswerTimers::arm(std::uint8_t ack_timeout, Duration delay, Instant now) no
     arm_early(now);
 }
 
-// Only where it comes before the configured time.
+// Arms the early timer only if it comes before the configured time.
 void AnswerTimers::arm_early(Instant now) noexcept {
     armed_at_ = now;
     deferred_ = false;
@@ -65,7 +65,7 @@ bool AnswerTimers::take_end_of_hold(Instant now) noexcept {
     return true;
 }
 
-// A worker that sleeps until something is due pauses each time: the same timer is put off once only.
+// Puts the same timer off once only, since a worker that sleeps until something is due pauses each time.
 // mutants: rc-answer-timers-defers
 bool AnswerTimers::defers() noexcept {
     if (deferred_ || !paused_since(armed_at_)) {

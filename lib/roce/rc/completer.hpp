@@ -1,5 +1,5 @@
-// Completer: takes the answers of the peer, places the data that they bring, and completes requests in order (IBTA
-// vol. 1, 9.7.5, 9.7.6).
+// Completer: takes the answers of the peer, places their data, and completes requests in order (IBTA vol. 1, 9.7.5,
+// 9.7.6).
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace cairn::roce::rc {
 
-// Why the queue pair must stop its send queue. The request that failed is complete, the requests behind it are not.
+// The reason why the queue pair must stop its send queue. The request that failed is complete, the requests after it
+// are not.
 enum class RequesterStop : std::uint8_t { Failed, CqOverrun };
 
-// What an answer asks of the requester, besides to notice that `unacknowledged` may have moved.
+// The effect of an answer on the requester. In addition `unacknowledged` may have moved.
 struct AnswerEffect {
     enum class Kind : std::uint8_t {
         None,
-        DataTaken,    // the answer was a request's own: requests behind it may have been acknowledged before
+        DataTaken,    // the answer was a request's own: requests after it may have been acknowledged before
         NakSequence,  // the peer misses `psn`
         ImpliedNak,   // the peer has `psn`, and answers before it were lost
-        Map,          // a selective peer misses `psn`; the payload tells which packets behind it are held
+        Map,          // a selective peer misses `psn`; the payload shows the later packets that are held
         NotReady,     // the peer asks for `psn` again, after `timer`
         Failed,       // the oldest request failed and is complete
         CqOverrun,    // a completion was lost
@@ -33,26 +34,27 @@ struct AnswerEffect {
     [[nodiscard]] bool is_end() const noexcept { return kind == Kind::Failed || kind == Kind::CqOverrun; }
 };
 
-// Part of a requester. No I/O, no clock, no allocation: an answer changes the send side and the completion queue, all
-// else is told by its effect.
+// Part of a requester. No I/O, no clock, no allocation: an answer changes the send side and the completion queue. Its
+// effect reports everything else.
 class Completer {
 public:
     Completer(const SendSide& side, CompletionQueue& completions) noexcept : side_(side), completions_(completions) {}
 
     // Takes an acknowledgement or response for this queue pair.
     [[nodiscard]] AnswerEffect on_answer(const wire::Packet& packet) noexcept;
-    // The peer executed everything up to `psn`. Stops at a request that needs its own answer. False: a completion was
-    // lost.
+    // Completes requests, since the peer executed everything up to `psn`. Stops at a request that needs its own answer.
+    // Returns false if a completion was lost.
     [[nodiscard]] bool acknowledge(Psn psn) noexcept;
 
-    // Completes the oldest request, and on success the local requests behind it that are done. False: a completion was
-    // lost.
+    // Completes the oldest request, and on success the local requests after it that are done. Returns false if a
+    // completion was lost.
     [[nodiscard]] bool complete_head(CompletionStatus status) noexcept;
     // Completes the oldest request, which failed.
     [[nodiscard]] RequesterStop fail(CompletionStatus status) noexcept {
         return complete_head(status) ? RequesterStop::Failed : RequesterStop::CqOverrun;
     }
-    // Completes all requests as flushed, in order; nothing is outstanding any more. False: a completion was lost.
+    // Completes all requests as flushed, in order. Then nothing is outstanding any more. Returns false if a completion
+    // was lost.
     [[nodiscard]] bool flush() noexcept;
 
     [[nodiscard]] SendSide& side() noexcept { return side_; }

@@ -1,4 +1,4 @@
-// Answers: acknowledgements, NAKs, data; what each means for the requests that are outstanding.
+// Takes answers (acknowledgements, NAKs, data) and applies them to the outstanding requests.
 #include "lib/roce/rc/completer.hpp"
 
 #include <array>
@@ -61,7 +61,7 @@ bool Completer::acknowledge(Psn psn) noexcept {
     return pushed;
 }
 
-// A NAK says that the peer executed everything before its PSN.
+// Takes a NAK, which means that the peer executed everything before its PSN.
 AnswerEffect Completer::on_nak(wire::NakCode code, Psn psn) noexcept {
     if (!acknowledge(psn.plus(Psn::kMask))) {
         return {Kind::CqOverrun};
@@ -85,7 +85,8 @@ AnswerEffect Completer::on_not_ready(wire::RnrTimer timer, Psn psn) noexcept {
     return {Kind::NotReady, timer, psn};
 }
 
-// A NAK with a map: the peer executed everything before its PSN, misses that one, and holds what the map says.
+// Takes a NAK with a map: the peer executed everything before its PSN, misses that one, and holds the packets of the
+// map.
 // mutants: rc-completer-on-map
 AnswerEffect Completer::on_map(const wire::Packet& packet) noexcept {
     const Psn psn = packet.bth().psn;
@@ -124,7 +125,7 @@ AnswerEffect Completer::on_data(const wire::Packet& packet) noexcept {
     return {!last || complete_head(CompletionStatus::Success) ? Kind::DataTaken : Kind::CqOverrun};
 }
 
-// Anything but Success is how the request ends.
+// Returns Success, or the status with which the request ends.
 CompletionStatus Completer::take_data(const wire::Packet& packet, const SendWqe& wqe) noexcept {
     std::array<std::uint8_t, kAtomicBytes> word{};
     std::span<const std::uint8_t> data = packet.payload();
@@ -136,7 +137,7 @@ CompletionStatus Completer::take_data(const wire::Packet& packet, const SendWqe&
     } else {
         const std::uint32_t mtu = side_.attributes->path_mtu_bytes;
         offset = static_cast<std::uint32_t>(side_.unacknowledged.since(wqe.first)) * mtu;
-        const std::uint32_t left = is_read_or_atomic(wqe.opcode) ? wqe.bytes - offset : 0;  // others bring nothing
+        const std::uint32_t left = is_read_or_atomic(wqe.opcode) ? wqe.bytes - offset : 0;  // the others carry no data
         if (!has_read_length(packet.traits().place, data.size(), left, mtu)) {
             side_.counters.count(RcCounter::BadResponse);
             return CompletionStatus::BadResponse;

@@ -1,4 +1,5 @@
-// When a responder acknowledges what did not ask for it: by count, and between peers that agreed on it also by time.
+// When a responder acknowledges messages that did not ask for it: by count, and between peers that agreed on it also by
+// time.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +17,27 @@ public:
         by_time_ = by_time;
         note_acknowledged();
     }
-    // A message ended. Returns whether there are so many without an acknowledgement that one is owed.
+    // Counts a message that ended. Returns true if enough messages lack an acknowledgement that one is owed.
     // mutants: rc-delayed-acks-count-message
     [[nodiscard]] bool count_message() noexcept {
         messages_ += messages_ < kAckEveryMessages ? 1U : 0U;
         return messages_ == kAckEveryMessages;
     }
-    // Nothing leaves that acknowledges what was counted: its time runs from the first of it on.
+    // Starts the time of the messages counted, if it does not run yet: no answer leaves now that acknowledges them.
     // mutants: rc-delayed-acks-wait
     void wait(Instant now) noexcept {
         if (messages_ != 0 && by_time_ && due_ == Instant::never()) {
             due_ = now + kAckDelay;
         }
     }
-    // An answer left that acknowledges everything.
+    // Notes that an answer left that acknowledges everything.
     // mutants: rc-delayed-acks-note-acknowledged
     void note_acknowledged() noexcept {
         messages_ = 0;
         due_ = Instant::never();
     }
     [[nodiscard]] Instant due() const noexcept { return due_; }
-    // True once the time is over.
+    // Returns true once when the time is over.
     // mutants: rc-delayed-acks-take-due
     [[nodiscard]] bool take_due(Instant now) noexcept {
         if (now < due_) {

@@ -1,5 +1,5 @@
-// Requests of a selective peer that came before others: held in order, reported by a map, taken when what was missing
-// is here.
+// Requests of a selective peer that came before their predecessors: held in order, reported by a map, taken when the
+// missing ones have come.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@
 
 namespace cairn::roce::rc {
 
-// Of one queue pair; the buffers come from the pool of its worker.
+// The requests of one queue pair. The buffers come from the pool of its worker.
 class EarlyRequests {
 public:
-    // nullptr: nothing is ever held.
+    // Makes an empty object. nullptr: nothing is ever held.
     explicit EarlyRequests(HeldPackets* pool) noexcept : pool_(pool) {}
-    // Gives back what is held and forgets what was dropped.
+    // Gives back held packets and forgets dropped ones.
     void start() noexcept {
         release_all();
         dropped_until_.reset();
@@ -29,32 +29,32 @@ public:
 
     [[nodiscard]] bool can_hold() const noexcept { return pool_ != nullptr; }
     [[nodiscard]] bool empty() const noexcept { return chain_.empty(); }
-    // Keeps a packet that is offered. False: there is no room, it lies too far ahead, or it is held already.
+    // Keeps a packet that is offered. Returns false if there is no room, it lies too far ahead, or it is held already.
     // mutants: rc-early-requests-hold
     [[nodiscard]] bool hold(Psn psn, Psn expected, const PacketOffer& offer) noexcept {
         return psn.since(expected) <= static_cast<std::int32_t>(kHeldPackets) && pool_->hold(chain_, psn, offer);
     }
-    // `psn` lies behind everything that is held, with a gap between: news for the peer.
+    // Returns true if `psn` lies after everything that is held, with a gap between. That is news for the peer.
     [[nodiscard]] bool opens_gap(Psn psn) const noexcept {
         return chain_.empty() || psn.since(pool_->back_psn(chain_)) > 1;
     }
-    // The oldest request held; there is one (asserted).
+    // Returns the PSN of the oldest request held; there is one (asserted).
     [[nodiscard]] Psn front_psn() const noexcept { return pool_->front_psn(chain_); }
     [[nodiscard]] std::span<const std::uint8_t> front() const noexcept { return pool_->front(chain_); }
     void release_front() noexcept { pool_->release_front(chain_); }
 
-    // A request that came early found no room.
+    // Notes an early request that found no room.
     void note_dropped(Psn psn) noexcept {
         dropped_until_ = dropped_until_ && psn.since(*dropped_until_) < 0 ? dropped_until_ : psn;
     }
-    // Gives up what is held, as if it had been dropped; something is held (asserted).
+    // Gives up held packets, as if they had been dropped; something is held (asserted).
     // mutants: rc-early-requests-give-up
     void give_up() noexcept {
         note_dropped(pool_->back_psn(chain_));
         release_all();
     }
-    // The peer was told what is missing as far as something behind it was held. True once all of that is here and what
-    // was dropped behind it is to be asked for.
+    // Returns true once all missing packets that the peer knows of have come, and packets dropped after them are to be
+    // asked for. The peer knows of gaps as far as a later packet was held.
     // mutants: rc-early-requests-take-dropped
     [[nodiscard]] bool take_dropped(Psn expected) noexcept {
         if (!dropped_until_ || !chain_.empty()) {
@@ -64,7 +64,7 @@ public:
         dropped_until_.reset();
         return until.since(expected) >= 0;
     }
-    // Which PSNs behind `missing` are held; the view lasts until the next call.
+    // Returns the map of the PSNs after `missing` that are held. The view lasts until the next call.
     [[nodiscard]] std::span<std::uint8_t> map(Psn missing) noexcept {
         return std::span(map_).first(pool_->map(chain_, missing, map_));
     }
@@ -72,7 +72,7 @@ public:
 private:
     HeldPackets* const pool_;
     HeldPackets::Chain chain_{};
-    std::optional<Psn> dropped_until_{};             // no PSN dropped lies behind it
+    std::optional<Psn> dropped_until_{};             // no dropped PSN lies after it
     std::array<std::uint8_t, kHeldMapBytes> map_{};  // of the NAK on its way out
 };
 

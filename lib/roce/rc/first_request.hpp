@@ -1,4 +1,4 @@
-// The peer's first words on a connection, and who waits for them (IBTA vol. 1, 11.6.3.2, 12.9.7.2).
+// Notices the peer's first packet on a connection, and its first request (IBTA vol. 1, 11.6.3.2, 12.9.7.2).
 #pragma once
 
 #include <utility>
@@ -10,13 +10,14 @@ namespace cairn::roce::rc {
 // Part of a queue pair.
 class FirstRequest {
 public:
-    // The state is RTR from now on, or another one.
+    // Notes a change of state, to RTR or to another one.
     void enter(bool ready_to_receive) noexcept { ready_to_receive_ = ready_to_receive; }
-    // `sink` is told of the next request that is taken, once; nullptr: nobody is.
+    // Notifies `sink` once, of the next request that is taken; nullptr: no sink.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     void reset() noexcept { *this = {}; }
     [[nodiscard]] bool is_awaited() const noexcept { return ready_to_receive_ || sink_ != nullptr; }
-    // A request packet came; `taken`: it or one before it was the next in order. Returns true for the first one in RTR.
+    // Takes note of a request packet. `taken`: it or one before it was the next in order. Returns true for the first
+    // one in RTR.
     // mutants: rc-first-request-on-packet
     [[nodiscard]] bool on_packet(bool taken) noexcept {
         if (taken && sink_ != nullptr) {
@@ -27,7 +28,7 @@ public:
 
 private:
     EventSink* sink_ = nullptr;
-    bool ready_to_receive_ = false;  // and no packet came yet
+    bool ready_to_receive_ = false;  // and no packet has come yet
 };
 
 }  // namespace cairn::roce::rc

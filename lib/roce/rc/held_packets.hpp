@@ -1,4 +1,4 @@
-// Packets that came too early: they stay in their port's buffers until the packets before them are here.
+// Packets that came too early: they stay in their port's buffers until the packets before them have come.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct PacketOffer {
 };
 
 // The pool of all queue pairs of one worker, which bounds the number of buffers that peers can make it hold. One queue
-// pair may hold as many as are left for the others: alone it gets half of all, and a few peers can not take everything
+// pair may hold as many as are left for the others. Alone it gets half of all, and a few peers cannot take everything
 // from peers that come later. Used by one thread; allocates only when made.
 class HeldPackets {
 public:
@@ -34,24 +34,25 @@ public:
         std::uint32_t count_ = 0;
     };
 
-    // `slots` is in [1, 2^20] (asserted).
+    // Makes a pool. `slots` is in [1, 2^20] (asserted).
     explicit HeldPackets(std::uint32_t slots);
 
-    // Keeps a packet. False: the chain may not hold more, or holds this PSN already; the buffer stays the port's.
+    // Keeps a packet. Returns false if the chain may not hold more, or holds this PSN already; the buffer stays the
+    // port's.
     [[nodiscard]] bool hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept;
-    // The oldest and the newest PSN of the chain, which is not empty (asserted).
+    // Returns the oldest or the newest PSN of the chain, which is not empty (asserted).
     [[nodiscard]] Psn front_psn(const Chain& chain) const noexcept;
     [[nodiscard]] Psn back_psn(const Chain& chain) const noexcept;
     [[nodiscard]] std::span<const std::uint8_t> front(const Chain& chain) const noexcept;
     void release_front(Chain& chain) noexcept;
     void release_all(Chain& chain) noexcept;
-    // Writes which PSNs behind `missing` are held: bit i of the map is missing + 1 + i, the low bits of a byte first.
-    // Returns how many bytes say it, a multiple of 4.
+    // Writes the map of the PSNs after `missing` that are held. Bit i of the map is missing + 1 + i, the low bits of a
+    // byte first. Returns the length of the map in bytes, a multiple of 4.
     [[nodiscard]] std::size_t map(const Chain& chain, Psn missing,
                                   std::span<std::uint8_t, kHeldMapBytes> out) const noexcept;
 
     [[nodiscard]] bool any_released() const noexcept { return released_ != kNone; }
-    // Names buffers that go back to the port. Returns how many cookies were written.
+    // Writes the cookies of buffers that go back to the port. Returns their number.
     [[nodiscard]] std::size_t poll_released(std::span<void*> out) noexcept;
     [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // without buffers that wait to be polled
 
@@ -65,7 +66,7 @@ private:
 
     std::vector<Slot> slots_;
     std::uint32_t free_ = 0;          // the first of a list linked by `next`
-    std::uint32_t released_ = kNone;  // likewise
+    std::uint32_t released_ = kNone;  // the first of another such list
     std::uint32_t in_use_ = 0;
 };
 

@@ -11,7 +11,7 @@ bool HeldPackets::hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept
     if (offer.bytes.empty() || free_ == kNone || chain.count_ >= slots_.size() - in_use_) {
         return false;
     }
-    // Most come behind all others.
+    // Most packets come after all others.
     std::uint32_t before = chain.tail_;
     if (!chain.empty() && psn.since(slots_[before].psn) <= 0) {
         before = kNone;

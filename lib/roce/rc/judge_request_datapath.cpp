@@ -55,7 +55,8 @@ RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Right
     return view.refusal ? RemoteAccess : Execute;
 }
 
-// One word that stays whole: inside, aligned as the peer names it and as it lies here.
+// Judges access to one word that must stay whole. It lies within the range, and is aligned both by the peer's address
+// and by its own.
 // mutants: rc-judge-request-word
 RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights wanted, Rkey key,
                           std::uint64_t address) noexcept {
@@ -69,7 +70,7 @@ RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights
     return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
 }
 
-// Placement and selectivity are among those defined (judged with the length).
+// Judges a FLUSH. Its placement and selectivity are defined ones (judged with the length).
 // mutants: rc-judge-request-flush
 RequestVerdict judge_flush(const MemoryTable& memory, const KeyUser& user, const wire::Packet& packet,
                            std::uint8_t*& place) noexcept {
@@ -122,7 +123,7 @@ RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& me
     const wire::OpcodeTraits& opcode = packet.traits();
     const std::size_t payload = packet.payload().size();
     if (opcode.headers.has<wire::Feth>()) {
-        return legal_flush(packet.get<wire::Feth>()) ? Execute : InvalidRequest;  // of any length: none is moved
+        return legal_flush(packet.get<wire::Feth>()) ? Execute : InvalidRequest;  // of any length: no data are moved
     }
     if (opcode.operation == Operation::AtomicWrite && payload != kAtomicBytes) {
         return InvalidRequest;

@@ -1,4 +1,4 @@
-// How a completer judges an answer: pure functions (IBTA vol. 1, 9.7.5, 9.7.6).
+// Judges the answers that a completer takes. Pure functions (IBTA vol. 1, 9.7.5, 9.7.6).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cairn::roce::rc {
 
-// Where the PSN of an answer lies relative to the outstanding PSNs, [unacknowledged, sent).
+// The place of an answer's PSN relative to the outstanding PSNs, [unacknowledged, sent).
 enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
 // mutants: rc-judge-answer-psn
 [[nodiscard]] constexpr AnswerPsnVerdict judge_answer_psn(Psn psn, Psn unacknowledged, Psn sent) noexcept {
@@ -18,8 +18,8 @@ enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
     return psn.since(sent) < 0 ? AnswerPsnVerdict::Current : AnswerPsnVerdict::Unsent;
 }
 
-// The length of a READ response follows from the bytes left of the READ, and its place in the answer from whether they
-// are more than the path MTU (9.7.5).
+// Returns true if a READ response has the right length and place. Its length follows from the bytes left of the READ.
+// Its place in the answer shows if they are more than the path MTU (9.7.5).
 [[nodiscard]] constexpr bool has_read_length(wire::Place place, std::size_t payload_bytes, std::uint64_t left_bytes,
                                              std::uint32_t path_mtu_bytes) noexcept {
     const bool more_follow = place == wire::Place::First || place == wire::Place::Middle;
@@ -28,7 +28,7 @@ enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
     return more_follow == more_wanted && payload_bytes == wanted;
 }
 
-// The status of a request that the peer refused by this NAK. PsnSequence refuses none.
+// Returns the status of a request that the peer refused by this NAK. PsnSequence refuses none.
 [[nodiscard]] constexpr CompletionStatus status_of(wire::NakCode code) noexcept {
     switch (code) {
         case wire::NakCode::RemoteAccess:

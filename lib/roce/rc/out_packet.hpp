@@ -30,7 +30,7 @@ struct OutPacket {
     [[nodiscard]] std::span<const std::uint8_t> headers() const noexcept {
         return {elsewhere != nullptr ? elsewhere : header.data(), header_bytes};
     }
-    // BTH ... ICRC.
+    // Returns the size from BTH to ICRC.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return header_bytes + payload_bytes + pad_bytes + wire::kIcrcBytes;
     }

@@ -94,7 +94,7 @@ void QueuePair::enter_error() noexcept {
     core_.enter(QpState::Err);
     end_pacing();
     owes_notification_ = false;
-    // Completions that find no room are lost: the queue is overrun, which its owner sees.
+    // Completions that find no room are lost. The queue is then overrun, which its owner sees.
     (void)requester_.flush();
     responder_.stop();
     core_.flush_receives();

@@ -6,7 +6,7 @@ namespace cairn::roce::rc {
 
 namespace {
 
-// Work that sends nothing names no queue of the peer's.
+// Judges the operation. Work that sends nothing names no queue of the peer.
 PostVerdict judge_service(wire::Service service, const SendRequest& request) noexcept {
     if (!has_work(service, request.opcode)) {
         return PostVerdict::BadOpcode;
@@ -89,7 +89,7 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
     return kept;
 }
 
-// Each step that closes gaps gives what is held behind them its time anew.
+// Restarts the time of held packets at each step that closes a gap before them.
 void QueuePair::watch_held(Instant now) noexcept {
     if (!responder_.holds()) {
         timers_.stop(Timer::Held);
@@ -172,7 +172,7 @@ void QueuePair::on_result(std::optional<RequesterStop> stop) noexcept {
         case RequesterStop::Failed:
             if (service() == wire::Service::Uc) {
                 core_.enter(QpState::Sqe);
-                (void)requester_.flush();  // lost to an overrun: the queue shows it
+                (void)requester_.flush();  // completions may be lost to an overrun: the queue shows it
             } else {
                 enter_error();  // a completion said why
             }

@@ -1,4 +1,4 @@
-// Congestion: marks are answered by notifications, notifications hold back what leaves.
+// Congestion: answers marks by notifications, and holds packets back after notifications.
 #include "lib/roce/rc/queue_pair.hpp"
 
 #include <utility>
@@ -7,10 +7,10 @@ namespace cairn::roce::rc {
 
 namespace {
 
-// A peer answers what asks for it. A paced window takes long, and would look like the peer's silence.
+// A peer answers packets that ask for it. A paced window takes long, and would look like the peer's silence.
 constexpr Duration kAckInterval = microseconds(50);
 
-// As on the wire of others: not migrated, PSN 0 (annex A17.9.3).
+// Writes a notification as other adapters do: not migrated, PSN 0 (annex A17.9.3).
 void write_notification(OutPacket& out, const QpAttributes& attributes) noexcept {
     wire::Bth bth;
     bth.migration = false;
@@ -83,7 +83,7 @@ bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
     return poll_paced(out, now);
 }
 
-// A queue pair that has waited sends a batch before it waits again.
+// Returns true if the queue pair has to wait. After a wait it sends a batch before it waits again.
 // mutants: rc-queue-pair-waits-for-rate
 bool QueuePair::waits_for_rate(Instant now) noexcept {
     if (timers_.is_armed(Timer::Rate)) {

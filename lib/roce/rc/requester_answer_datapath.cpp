@@ -1,4 +1,4 @@
-// What answers and silence have a requester do: go on, send again, or end.
+// Acts on answers and silence: goes on, sends again, or ends.
 #include "lib/roce/rc/requester.hpp"
 
 namespace cairn::roce::rc {
@@ -43,7 +43,7 @@ std::optional<RequesterStop> Requester::act(const AnswerEffect& effect, const wi
     return std::nullopt;
 }
 
-// What was acknowledged while the answer that came now was missing.
+// Completes the requests that were acknowledged while the answer that came now was missing.
 // mutants: rc-requester-acknowledge-executed
 std::optional<RequesterStop> Requester::acknowledge_executed(Instant now) noexcept {
     const Psn before = side().unacknowledged;
@@ -57,7 +57,7 @@ std::optional<RequesterStop> Requester::acknowledge_executed(Instant now) noexce
 // mutants: rc-requester-hold-back
 std::optional<RequesterStop> Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept {
     if (is_at_oldest_psn()) {
-        return std::nullopt;  // held back already
+        return std::nullopt;  // the peer is held back already
     }
     if (retries_.rnr_left == 0) {
         return completer_.fail(CompletionStatus::RnrRetryExceeded);
@@ -71,8 +71,8 @@ std::optional<RequesterStop> Requester::hold_back(wire::RnrTimer timer, Instant 
     return std::nullopt;
 }
 
-// Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
-// (9.7.5). If going back did not help the timeout does.
+// Recovers a loss, which a NAK reports, or an answer that comes after a READ or atomic still waiting for its own
+// (9.7.5). If going back did not help, the timeout does.
 // mutants: rc-requester-recover
 std::optional<RequesterStop> Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
     SendSide& side = this->side();
@@ -89,8 +89,8 @@ std::optional<RequesterStop> Requester::recover(RcCounter reason, Psn newest, In
     return retry(now);
 }
 
-// Sends a selective peer only what it misses. Costs no retry: the peer takes what is new. If it never takes the oldest
-// the window ends that, and silence is counted.
+// Sends a selective peer only the packets that it misses. Costs no retry, since the peer takes new packets. If it never
+// takes the oldest one, the window ends that, and silence is counted.
 void Requester::patch(Psn newest, Instant now) noexcept {
     const ResendPlan::Step step = plan_.begin_or_extend(newest, side().unacknowledged, side().sent);
     if (step == ResendPlan::Step::Nothing) {
@@ -127,7 +127,7 @@ void Requester::on_progress(Instant now) noexcept {
     timers_.on_progress(side.unacknowledged, now);
     plan_.on_progress(side.unacknowledged);
     if (cursor_.is_left_behind(side) || cursor_.psn(side).since(side.unacknowledged) < 0) {
-        go_back();  // what was to be sent again has arrived after all
+        go_back();  // the packets to be sent again have arrived after all
     }
     arm(now);
 }

@@ -42,7 +42,7 @@ void Requester::check_invariants() const noexcept {
     const Psn next = cursor_.psn(side);
     CAIRN_ASSERT(next.since(side.unacknowledged) >= 0 && next.since(side.sent) <= 0);
     CAIRN_ASSERT(reliable_ || out == 0);
-    // Something is on its way: the peer's silence is noticed, or our own is bounded.
+    // If packets are on their way, the peer's silence is noticed, or our own is bounded.
     CAIRN_ASSERT(out == 0 || side.attributes->ack_timeout == 0 || next_deadline() != Instant::never());
     CAIRN_ASSERT(out != 0 || !timers_.is_armed());
 }

@@ -1,4 +1,4 @@
-// Requests on their way out: which may be sent, and their packets.
+// Chooses the requests that may be sent, and makes their packets.
 #include "lib/roce/rc/requester.hpp"
 
 #include <algorithm>
@@ -8,8 +8,8 @@ namespace cairn::roce::rc {
 
 namespace {
 
-// The answer to the request: it makes a completion, the peer is late with it, or the end of a region waits for all that
-// was sent before.
+// Returns true if the answer to the request is wanted soon. It may make a completion, the peer may be late with it, or
+// the end of a region may wait for all packets before it.
 // mutants: rc-requester-is-wanted-soon
 bool is_wanted_soon(const SendSide& side, std::uint32_t position, const SendWqe& wqe, bool again) noexcept {
     if (again || wqe.flags.signalled || has_own_answer(wqe.opcode)) {
@@ -18,13 +18,14 @@ bool is_wanted_soon(const SendSide& side, std::uint32_t position, const SendWqe&
     return position + 1 != side.queue.tail() && side.ends_region(side.queue.at(position + 1));
 }
 
-// Finds the payload of the packet at `offset` of the request at `position`. False: the request's SGEs are not allowed.
+// Finds the payload of the packet at `offset` of the request at `position`. Returns false if the request's SGEs are not
+// allowed.
 bool find_payload(SendSide& side, std::uint32_t position, WorkData data, std::uint32_t offset,
                   OutPacket& out) noexcept {
     out.payload.count = 0;
     out.payload_bytes = 0;
     if (data != WorkData::Sent) {
-        return true;  // memory that is fetched to is looked for when the answer comes
+        return true;  // the memory of fetched data is looked up when the answer comes
     }
     const SendWqe& wqe = side.queue.at(position);
     out.payload_bytes = std::min(side.attributes->path_mtu_bytes, wqe.bytes - offset);
@@ -52,7 +53,7 @@ bool Requester::may_send(Instant now, bool drain) const noexcept {
         return !drain && may_start(wqe);
     }
     if (cursor_.psn(side).since(side.sent) < 0 || has_own_answer(wqe.opcode)) {
-        return true;  // again: it had room before
+        return true;  // sent again: it had room before
     }
     return side.outstanding_psns() - side.read_psns_out < window_packets_;
 }
@@ -84,7 +85,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, std::optio
     const WorkTraits& work = work_traits(wqe.opcode);
     const std::uint32_t offset = cursor_.packet() * side.attributes->path_mtu_bytes;
     if (!find_payload(side, cursor_.position(), work.data, offset, out)) {
-        // Those before it complete first, so that completions stay in order.
+        // Earlier requests complete first, so that completions stay in order.
         if (cursor_.is_at_oldest(side)) {
             stop = completer_.fail(CompletionStatus::LocalProtection);
         }
@@ -118,13 +119,14 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, const WorkPackets& ope
     const bool soon = !ack_requests_.peer_delays() || is_wanted_soon(side, cursor_.position(), wqe, out.again);
     bth.ack_request = reliable_ && ack_requests_.ask(packet.behind, packet.last, soon);
     bth.psn = packet.psn;
-    // To its receiver a WRITE without immediate data is its packets: who gets one by one sees no difference.
+    // A WRITE without immediate data completes nothing at the receiver. So n WRITEs of one packet look the same to it
+    // as one WRITE of n.
     const bool apart = equal_writes_ && wqe.opcode == WorkOpcode::RdmaWrite;
-    const std::uint32_t done = packet.whole || apart ? offset : 0;  // a READ goes on behind what it has
+    const std::uint32_t done = packet.whole || apart ? offset : 0;  // a READ goes on after the part that it has
     const wire::Reth reth{wqe.remote_address + done, wqe.rkey, apart ? out.payload_bytes : wqe.bytes - done};
     const wire::AtomicEth atomic{wqe.remote_address, wqe.rkey, wqe.swap_or_add, wqe.compare};
-    // XRC: right behind the BTH of every request packet (annex A14); the patches that would bring XRC to Linux rxe have
-    // it there as well.
+    // XRC: directly after the BTH of every request packet (annex A14). The patches that would bring XRC to Linux rxe
+    // have it there as well.
     const wire::Xrceth xrceth{wqe.srqn};
     write_headers(out, std::move(bth), service_,
                   operations.at(packet.whole || apart || offset == 0, packet.last || apart), xrceth, wqe.flush(), reth,
@@ -139,7 +141,7 @@ bool Requester::move_on(const Leaving& packet, Instant now) noexcept {
         side.sent = packet.behind;
         cursor_.note_front();
         if (packet.last && ack_requests_.asked_until() == packet.behind) {
-            timers_.time(packet.psn, now);  // of a READ: its first response
+            timers_.time(packet.psn, now);  // for a READ: its first response
         }
     }
     if (!reliable_) {

@@ -1,9 +1,9 @@
-// Work requests that send nothing: done when their turn comes, complete in the order of all (IBTA vol. 1, 10.8.3.3).
+// Work requests that send nothing: done in their turn, complete in the order of all (IBTA vol. 1, 10.8.3.3).
 #include "lib/roce/rc/requester.hpp"
 
 namespace cairn::roce::rc {
 
-// They take no PSN: `last` is the one before `first`. Going back passes over those that are done.
+// Runs them. They take no PSN: `last` is the one before `first`. Going back passes over requests that are done.
 // mutants: rc-requester-run-local
 bool Requester::run_local(bool drain, std::optional<RequesterStop>& stop) noexcept {
     SendSide& side = this->side();

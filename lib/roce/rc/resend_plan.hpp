@@ -1,5 +1,5 @@
-// Which packets of a window are to be sent again, by what a selective peer told: the packets that it holds, how far it
-// executed, and how far the requester has acted on that.
+// Plans the packets of a window that are sent again. It uses the reports of a selective peer: the packets that it holds
+// and has executed. It also knows how far the requester has acted on them.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 namespace cairn::roce::rc {
 
 // A pass sends each packet that is missing below its end once; new gaps extend it. A packet is lost again if the peer
-// misses it and has another one that was sent after the pass began: the next pass begins.
+// misses it and has another one that was sent after the pass began. Then the next pass begins.
 class ResendPlan {
 public:
     enum class Step : std::uint8_t { Nothing, Extended, Began };
 
-    // Nothing is known of the packets from `psn` on.
+    // Makes a plan that knows nothing of the packets from `psn` on.
     explicit ResendPlan(Psn psn = {}) noexcept : executed_until_(psn) {}
-    // The oldest unacknowledged PSN moved. Everything before it is forgotten, so that no old PSN is met again after the
+    // Moves the oldest unacknowledged PSN. Everything before it is forgotten, so that no old PSN is met again after the
     // numbers have gone round.
     // mutants: rc-resend-plan-on-progress
     void on_progress(Psn unacknowledged) noexcept {
@@ -30,8 +30,8 @@ public:
         has_map_ = has_map_ && unacknowledged.since(map_base_) <= static_cast<std::int32_t>(kHeldPackets);
         in_epoch_ = in_epoch_ && unacknowledged.since(epoch_end_) < 0;
     }
-    // Takes a map of the packets held behind `missing`, the oldest that the peer misses; see HeldPackets::map().
-    // Returns the newest PSN that the peer has.
+    // Takes a map of the packets held after `missing`, the oldest that the peer misses; see HeldPackets::map(). Returns
+    // the newest PSN that the peer has.
     Psn take_map(Psn missing, std::span<const std::uint8_t> map) noexcept {
         map_ = {};
         map_base_ = missing;
@@ -53,7 +53,7 @@ public:
 
     [[nodiscard]] Psn executed_until() const noexcept { return executed_until_; }
 
-    // The peer has `newest` and misses a packet below it.
+    // Begins or extends a pass, since the peer has `newest` and misses a packet below it.
     // mutants: rc-resend-plan-begin-or-extend
     [[nodiscard]] Step begin_or_extend(Psn newest, Psn unacknowledged, Psn sent) noexcept {
         const Psn until = newest.next();
@@ -72,7 +72,7 @@ public:
         until_ = until;
         return std::exchange(passing_, true) ? Step::Nothing : Step::Extended;
     }
-    // Everything is to be sent again but the packets that are held.
+    // Ends the pass: all packets are to be sent again but the ones that are held.
     void forget_pass() noexcept {
         in_epoch_ = false;
         passing_ = false;
@@ -82,8 +82,8 @@ public:
     [[nodiscard]] bool passing() const noexcept { return passing_; }
     [[nodiscard]] bool knows() const noexcept { return passing_ || has_map_; }
     [[nodiscard]] bool is_behind(Psn psn) const noexcept { return passing_ && psn.since(until_) >= 0; }
-    // The packet is not to be sent again. The oldest one never counts as held: the peer may have held it and given it
-    // up.
+    // Returns true if the packet is not to be sent again. The oldest one never counts as held: the peer may have held
+    // it and given it up.
     // mutants: rc-resend-plan-spares
     [[nodiscard]] bool spares(Psn psn, Psn unacknowledged, bool has_own_answer) const noexcept {
         if (passing_ && psn.since(from_) < 0) {

@@ -1,4 +1,4 @@
-// Composition of answers: READ responses, atomic and plain acknowledgements, NAKs.
+// Composes answers: READ responses, atomic and plain acknowledgements, NAKs.
 #include <algorithm>
 #include <utility>
 
@@ -33,7 +33,7 @@ bool Responder::poll_response(OutPacket& out) noexcept {
         case Reply::None:
             return false;
         case Reply::Ack:
-            emit_reply(out, expected_.plus(Psn::kMask), kNoFlowControl);  // the one before
+            emit_reply(out, expected_.plus(Psn::kMask), kNoFlowControl);  // the PSN before
             return true;
         case Reply::Nak:
             if (!early_.empty() && reply_.nak == wire::Aeth::Syndrome(wire::NakCode::PsnSequence)) {
@@ -46,8 +46,8 @@ bool Responder::poll_response(OutPacket& out) noexcept {
     return false;
 }
 
-// A READ that was answered and is asked for again, while its memory is no longer the peer's, is passed over: the
-// question may be an old one, resent or late, and its owner has taken the memory back since it knew that the READ was
+// A READ that was answered may be asked for again while its memory is no longer the peer's. Such a READ is passed over:
+// the request may be an old one, resent or late. Its owner has taken the memory back since it knew that the READ was
 // done. A peer that lacks the answer asks until it gives up.
 // mutants: rc-responder-emit-answer
 bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
@@ -77,14 +77,14 @@ bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
         return true;
     }
     answers_.note_sent(saved);
-    if (saved.until.next() == expected_) {  // acknowledges all there is
+    if (saved.until.next() == expected_) {  // it acknowledges everything
         delayed_acks_.note_acknowledged();
         reply_.kind = reply_.kind == Reply::Ack ? Reply::None : reply_.kind;
     }
     return true;
 }
 
-// Refused if the region or the right is not what it was when the READ came.
+// Makes a READ response. Returns the refusal if the region or the right is no longer the same as when the READ came.
 // mutants: rc-responder-emit-read
 std::optional<MemoryRefusal> Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     const std::uint32_t offset = saved.offset_of(saved.next, attributes_->path_mtu_bytes);

@@ -38,7 +38,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
 // mutants: rc-responder-stop
 void Responder::stop() noexcept {
     drop_held();
-    delayed_acks_.note_acknowledged();  // nothing will be
+    delayed_acks_.note_acknowledged();  // no acknowledgement will leave
     if (!failed()) {
         drop_answers();
         reply_.kind = Reply::None;

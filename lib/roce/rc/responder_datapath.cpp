@@ -8,7 +8,7 @@ using wire::Operation;
 
 namespace {
 
-// What the peer asks for is what it asked for then, of a READ perhaps a part (9.7.5).
+// Returns true if a repeated request asks for the same as the saved one, or for a part of the same READ (9.7.5).
 bool fits(const SavedAnswer& saved, const wire::Packet& packet, std::uint32_t path_mtu_bytes) noexcept {
     if (saved.operation != packet.traits().operation) {
         return false;
@@ -57,7 +57,7 @@ std::optional<ResponderStop> Responder::on_request(const wire::Packet& packet, c
         stage_ = Stage::AwaitsResend;
     }
     if (lacks || (owes_nak && !early_.empty() && reply_.kind != Reply::Nak)) {
-        owe_nak(wire::NakCode::PsnSequence);  // of another gap
+        owe_nak(wire::NakCode::PsnSequence);  // for another gap
     }
     if (reply_.kind == Reply::None) {
         delayed_acks_.wait(now);
@@ -80,7 +80,8 @@ std::optional<ResponderStop> Responder::take(const wire::Packet& packet) noexcep
     return verdict == RequestVerdict::Execute ? act(packet, place) : refuse(verdict);
 }
 
-// All packets of a message name the same queue, in the target's domain: anything else is an invalid request (A14).
+// Finds the queue that the request names, in the target's domain. All packets of a message name the same queue;
+// anything else is an invalid request (A14).
 // mutants: rc-responder-find-receiver
 bool Responder::find_receiver(const wire::Packet& packet) noexcept {
     const Srqn srqn = packet.get<wire::Xrceth>().srqn;
@@ -120,7 +121,7 @@ RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexce
     return judge_room(packet, message_, next != nullptr ? next->bytes : message_.total_bytes);
 }
 
-// The answer that would be forgotten for this one has been sent once, or the peer has more outstanding than it may.
+// Refuses a request that would push out an answer that was never sent: the peer then has more outstanding than it may.
 // mutants: rc-responder-judge-depth
 RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept {
     if (request_traits(packet.traits().operation).kind != MessageKind::None) {
@@ -154,7 +155,7 @@ std::optional<ResponderStop> Responder::act(const wire::Packet& packet, std::uin
     const MessageKind kind = request_traits(opcode.operation).kind;
     stage_ = Stage::Running;
     if (reply_.kind == Reply::Nak) {
-        reply_.kind = Reply::None;  // what it asked for is here
+        reply_.kind = Reply::None;  // the packet that it asked for has come
     }
     if (kind == MessageKind::None) {
         const RequestVerdict verdict = execute_answered(packet);
@@ -194,7 +195,7 @@ std::optional<ResponderStop> Responder::refuse(RequestVerdict verdict) noexcept 
         }
         message_ = {};
         const auto status = local ? CompletionStatus::LocalProtection : CompletionStatus::LocalLength;
-        // Lost to an overrun: the queue pair stops as it is.
+        // The completion may be lost to an overrun: the queue pair stops in any case.
         (void)receiver_.completions->push(receive_completion(receive_.wqe.head.wr_id, status));
     }
     if (verdict == RequestVerdict::FlushFailed) {
@@ -208,8 +209,8 @@ std::optional<ResponderStop> Responder::refuse(RequestVerdict verdict) noexcept 
     return access ? ResponderStop::AccessError : local ? ResponderStop::LocalError : ResponderStop::RequestError;
 }
 
-// Reported once until what is missing comes; selective also whenever there is news of what is missing, or the peer
-// asks.
+// Reports a gap once until the missing packet comes. A selective peer also gets a report whenever there is news of
+// missing packets, or it asks.
 // mutants: rc-responder-on-gap
 bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept {
     counters_.count(RcCounter::OutOfSequence);
@@ -232,7 +233,8 @@ bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noe
     return kept;
 }
 
-// Never executed: acknowledged up to what was, or answered from what was saved (9.7.5, C9-105).
+// Answers a duplicate without executing it: by an acknowledgement of everything executed, or from the saved answers
+// (9.7.5, C9-105).
 // mutants: rc-responder-on-duplicate
 void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     counters_.count(RcCounter::DuplicateRequest);
@@ -259,7 +261,7 @@ void Responder::on_duplicate(const wire::Packet& packet) noexcept {
 
 void Responder::owe_ack() noexcept {
     if (reply_.kind == Reply::None && reliable_) {
-        reply_.kind = Reply::Ack;  // a NAK that is owed says the same and more
+        reply_.kind = Reply::Ack;  // a NAK that is owed has the same meaning and more
     }
 }
 

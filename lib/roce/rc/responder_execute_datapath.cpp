@@ -1,4 +1,4 @@
-// Execution of requests that were judged good.
+// Executes requests that were judged good.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -12,7 +12,7 @@ using wire::Operation;
 
 namespace {
 
-// Whole even when threads of this process work on the word at the same time.
+// Executes an atomic as one whole, even if threads of this process work on the word at the same time.
 std::uint64_t apply(std::uint64_t& memory, const wire::AtomicEth& atomic, Operation operation) noexcept {
     const std::atomic_ref<std::uint64_t> word(memory);
     if (operation == Operation::FetchAdd) {
@@ -47,11 +47,11 @@ bool Responder::execute_send(const wire::Packet& packet) noexcept {
     return true;
 }
 
-// `to` was judged.
+// Executes a part of a WRITE. `to` was judged.
 bool Responder::execute_write(const wire::Packet& packet, std::uint8_t* to) noexcept {
     if (packet.traits().starts_message()) {
         const auto& reth = packet.get<wire::Reth>();
-        // Field by field: looked at again at once, and a whole written piece by piece would not be forwarded.
+        // Written field by field: it is read again at once, and a whole written piece by piece would not be forwarded.
         message_.kind = MessageKind::Write;
         message_.done_bytes = 0;
         message_.total_bytes = reth.dma_bytes;
@@ -154,13 +154,13 @@ bool Responder::execute_atomic(const wire::Packet& packet) noexcept {
     return true;
 }
 
-// Whole like an atomic, and seen after all that was written before it.
+// Writes the word as one whole, like an atomic. Readers see it after everything that was written before it.
 bool Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
     const auto& reth = packet.get<wire::Reth>();
     const MemoryView view = memory_.find_remote(reth.rkey, key_user(), Right::RemoteWrite, reth.address, kAtomicBytes);
     CAIRN_ASSERT(!view.refusal);  // judged
     std::uint64_t value = 0;
-    std::memcpy(&value, packet.payload().data(), sizeof(value));  // as it stood in the peer's memory
+    std::memcpy(&value, packet.payload().data(), sizeof(value));  // as it was in the peer's memory
     const auto execute = [&]() noexcept {
         std::atomic_ref(*reinterpret_cast<std::uint64_t*>(view.data)).store(value, std::memory_order_release);
     };
@@ -184,7 +184,7 @@ bool Responder::execute_flush(const wire::Packet& packet) noexcept {
     } else if (reth.dma_bytes != 0) {
         range = {memory_.find_remote(reth.rkey, key_user(), wanted, reth.address, reth.dma_bytes).data, reth.dma_bytes};
     }
-    __sync_synchronize();  // all stores before it are seen by everybody; TSan knows no std::atomic_thread_fence
+    __sync_synchronize();  // earlier stores are visible to all threads; TSan does not support std::atomic_thread_fence
     const bool persistent = (feth.placement & wire::Feth::kPersistent) != 0;
     if (flush_.flush != nullptr && !range.empty() && !flush_.flush(flush_.owner, range, persistent)) {
         return false;

@@ -1,9 +1,10 @@
-// Early requests of a Cairn peer: held in order, reported by a map, taken when what was missing is here.
+// Early requests of a Cairn peer: held in order, reported by a map, taken when the missing ones have come.
 #include "lib/roce/rc/responder.hpp"
 
 namespace cairn::roce::rc {
 
-// A READ ahead of it may have taken its PSN: then the peer is broken, and the packet is dropped like any old one.
+// Takes the oldest held packet. If a READ before it has taken its PSN, the peer is broken, and the packet is dropped
+// like any old one.
 std::optional<ResponderStop> Responder::take_held() noexcept {
     const bool expected = early_.front_psn() == expected_;
     const wire::Parsed<wire::Packet> packet = wire::Packet::parse(early_.front());
@@ -18,8 +19,8 @@ void Responder::give_held_up() noexcept {
     early_.give_up();
 }
 
-// A READ response that says NAK and carries the map: well-formed for whoever looks at the wire, asked for by nobody
-// else.
+// Writes a READ response that has a NAK and carries the map. It is well-formed for tools that read the wire. Only Cairn
+// peers ask for it.
 void Responder::emit_map(OutPacket& out) noexcept {
     delayed_acks_.note_acknowledged();
     out.payload.count = 1;

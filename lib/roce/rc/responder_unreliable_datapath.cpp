@@ -1,11 +1,11 @@
-// The responder of an unreliable connection: what comes complete and in order is taken, all else is dropped in silence
-// (IBTA vol. 1, 9.8.2, 9.8.3).
+// The responder of an unreliable connection: takes messages that come complete and in order, and drops all others in
+// silence (IBTA vol. 1, 9.8.2, 9.8.3).
 #include "lib/roce/rc/responder.hpp"
 
 namespace cairn::roce::rc {
 
-// Any First or Only begins anew, whatever its PSN; a Middle or Last without the packet before it is of no use
-// (9.8.2.2).
+// Any First or Only packet begins anew, whatever its PSN. A Middle or Last packet without the packet before it is of no
+// use (9.8.2.2).
 // mutants: rc-responder-on-unreliable
 std::optional<ResponderStop> Responder::on_unreliable(const wire::Packet& packet) noexcept {
     const bool starts = packet.traits().starts_message();
@@ -27,8 +27,8 @@ std::optional<ResponderStop> Responder::on_unreliable(const wire::Packet& packet
     return act(packet, place);
 }
 
-// Departs: with a shared receive queue the specification has the request of such a SEND complete in error. It is kept
-// for this queue pair's next message, too, so that losses cost no receive requests.
+// Departs: with a shared receive queue the specification has the request of such a SEND complete in error. Here it is
+// kept for this queue pair's next message in that case, too, so that losses cost no receive requests.
 // mutants: rc-responder-cut-short
 void Responder::cut_short(RcCounter reason) noexcept {
     counters_.count(reason);

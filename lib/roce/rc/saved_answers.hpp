@@ -15,13 +15,13 @@
 namespace cairn::roce::rc {
 
 // The answer to a READ, atomic, ATOMIC WRITE or FLUSH that was executed. For a READ memory is read again each time, for
-// an atomic the value that it found is kept; the other two are answered like a READ of no bytes (annex A19; so does
-// Linux rxe).
+// an atomic the value that it found is kept. The other two are answered like a READ of no bytes (annex A19), as in
+// Linux rxe.
 struct SavedAnswer {
     enum class State : std::uint8_t {
-        Sent,      // all of its packets were sent; of an unused place also
+        Sent,      // all of its packets were sent; also for an unused place
         Due,       // packets `next` ... `until` are still to be sent, for the first time
-        DueAgain,  // likewise, since the peer asked for them once more
+        DueAgain,  // as Due, but the peer asked for them once more
     };
     wire::Operation operation{};
     State state = State::Sent;
@@ -34,18 +34,18 @@ struct SavedAnswer {
     Rkey rkey{};
     std::uint64_t address = 0;   // READ: of `first`
     std::uint32_t bytes = 0;     // READ: of the whole
-    std::uint32_t end = 0;       // READ: behind the last byte asked for last, counted from `first`
-    Pd pd{};                     // by whose rights
-    std::uint64_t original = 0;  // atomic: what stood in memory
+    std::uint32_t end = 0;       // READ: after the last byte asked for last, counted from `first`
+    Pd pd{};                     // the domain whose rights apply
+    std::uint64_t original = 0;  // atomic: the earlier value in memory
 
     [[nodiscard]] bool is_due() const noexcept { return state != State::Sent; }
-    // How many bytes of the READ lie before the packet `psn`.
+    // Returns how many bytes of the READ lie before the packet `psn`.
     [[nodiscard]] std::uint32_t offset_of(Psn psn, std::uint32_t path_mtu_bytes) const noexcept {
         return static_cast<std::uint32_t>(psn.since(first)) * path_mtu_bytes;
     }
 };
 
-// In how many packets the answer to a READ comes.
+// Returns the number of packets in the answer to a READ.
 [[nodiscard]] constexpr std::uint32_t responses_for(std::uint32_t bytes, std::uint32_t path_mtu_bytes) noexcept {
     return std::max(1U, (bytes + path_mtu_bytes - 1) / path_mtu_bytes);
 }
@@ -53,7 +53,7 @@ struct SavedAnswer {
 // The newest kMaxRdAtomic answers of one queue pair, in the order of their requests.
 class SavedAnswers {
 public:
-    // A new answer, which is due. It takes the place of the oldest one: that was sent, or is forgotten.
+    // Adds a new answer, which is due. It takes the place of the oldest one, which was sent or is forgotten.
     // mutants: rc-saved-answers-add
     [[nodiscard]] SavedAnswer& add() noexcept {
         SavedAnswer& saved = at(count_++);
@@ -63,7 +63,7 @@ public:
         ++due_;
         return saved;
     }
-    // The answer to the request that had `psn`, among the newest `depth`; nullptr: it is not kept.
+    // Returns the answer to the request that had `psn`, among the newest `depth`; nullptr if it is not kept.
     [[nodiscard]] SavedAnswer* find(Psn psn, std::uint32_t depth) noexcept {
         for (std::uint32_t back = 1; back <= depth; ++back) {
             SavedAnswer& saved = at(count_ - back);
@@ -74,14 +74,14 @@ public:
         }
         return nullptr;
     }
-    // With `depth` answers kept, the next one would push out an answer that was never sent.
+    // Returns true if `depth` answers are kept, and the next one would push out an answer that was never sent.
     // mutants: rc-saved-answers-is-full
     [[nodiscard]] bool is_full(std::uint32_t depth) const noexcept {
         return depth == 0 || at(count_ - depth).state == SavedAnswer::State::Due;
     }
 
     [[nodiscard]] bool any_due() const noexcept { return due_ != 0; }
-    // The oldest answer that is due; there is one (asserted).
+    // Returns the oldest answer that is due; there is one (asserted).
     [[nodiscard]] const SavedAnswer& oldest_due() const noexcept {
         std::uint32_t number = count_ - kMaxRdAtomic;  // the oldest of all; unused places are not due
         while (!at(number).is_due()) {
@@ -93,13 +93,13 @@ public:
     [[nodiscard]] SavedAnswer& oldest_due() noexcept {
         return const_cast<SavedAnswer&>(static_cast<const SavedAnswers&>(*this).oldest_due());
     }
-    // Its last packet was sent.
+    // Notes that its last packet was sent.
     void note_sent(SavedAnswer& saved) noexcept {
         saved.state = SavedAnswer::State::Sent;
         --due_;
     }
-    // The peer asks for `saved` once more, from `from` on, up to `until`. Answers behind it that are due start again,
-    // too, so that they stay in order.
+    // Makes `saved` due once more, since the peer asks for it from `from` on, up to `until`. Later answers that are due
+    // start again, too, so that they stay in order.
     // mutants: rc-saved-answers-ask-again
     void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept {
         if (!saved.is_due()) {
@@ -114,14 +114,14 @@ public:
             }
         }
     }
-    // None is due any more.
+    // Drops all answers that are due.
     void drop_due() noexcept {
         for (SavedAnswer& saved : all_) {
             saved.state = SavedAnswer::State::Sent;
         }
         due_ = 0;
     }
-    // All requests answered here lie before `expected`.
+    // Asserts that all requests answered here lie before `expected`.
     void check_invariants(Psn expected) const noexcept;
 
 private:

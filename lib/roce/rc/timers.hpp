@@ -9,13 +9,14 @@
 
 namespace cairn::roce::rc {
 
-// How long a requester waits for an acknowledgement: 4.096 us * 2^code, for ever with code 0. `code` is in [0, 31]
-// (IBTA vol. 1, 9.7.6.1.3).
+// Returns how long a requester waits for an acknowledgement: 4.096 us * 2^code, for ever with code 0. `code` is in [0,
+// 31] (IBTA vol. 1, 9.7.6.1.3).
 [[nodiscard]] constexpr Duration ack_timeout(std::uint8_t code) noexcept {
     return {code == 0 ? Instant::never().ns : std::int64_t{4096} << (code & 0x1fU)};
 }
 
-// How long a receiver that is not ready puts its peer off (IBTA vol. 1, 9.7.5.2.8, table of RNR NAK timer values).
+// The time for which a receiver that is not ready puts its peer off (IBTA vol. 1, 9.7.5.2.8, table of RNR NAK timer
+// values).
 // mutants: rc-rnr-timers
 constexpr std::array<std::int32_t, 32> kRnrTimersUs{
     655'360, 10,     20,     30,     40,     60,      80,      120,     160,     240,     320,
