@@ -41,7 +41,7 @@ constexpr Change kDrained{true, kNone, kWhileDrained};
 // mutants: qp-state-resumed
 constexpr Change kResumed{true, kNone, kWhileRunning, false};
 
-// Of all services; each takes from the sets of attributes those that it has.
+// The table for all services; each takes from the sets of attributes the ones that it has.
 constexpr std::size_t kStates = static_cast<std::size_t>(QpState::Count);
 // mutants: qp-state-transitions
 constexpr std::array<std::array<Change, kStates>, kStates> kTransitions{{
@@ -67,7 +67,7 @@ constexpr std::array<Abilities, kStates> kAbilities{{
     {false, false, true},   // ERR
 }};
 
-// Nothing but RESET leads out of ERR, and nobody asks for SQE: a failed request leads there.
+// Only RESET leads out of ERR. SQE cannot be asked for: a failed request leads there.
 constexpr bool is_sound() noexcept {
     for (std::size_t state = 0; state < kStates; ++state) {
         const bool leaves_err = state != static_cast<std::size_t>(Reset) && state != static_cast<std::size_t>(Err) &&
@@ -86,7 +86,7 @@ constexpr AttributeSet kOfUc =
     AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState, SendsWait);
 constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts).with(kOfCairn);
 constexpr AttributeSet kOfUd = AttributeSet::of(Attribute::Pkey, Attribute::Qkey, SendPsn);
-// Each of the two ends has what its half of a reliable connection needs (annex A14; the same as in Linux).
+// Each of the two ends has the attributes that its half of a reliable connection needs (annex A14; as in Linux).
 constexpr AttributeSet kOfXrcInitiator = kOfUc.with(kOfRts).with(kOfCairn);
 constexpr AttributeSet kOfXrcTarget = kOfUc.with(kOfRtr).with(kOfCairn).with(AttributeSet::of(AckTimeout));
 

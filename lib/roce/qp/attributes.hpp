@@ -1,4 +1,4 @@
-// States and attributes of queue pairs: which change of state is allowed, and which attributes it must and may set
+// States and attributes of queue pairs: the allowed changes of state, and the attributes that each must and may set
 // (IBTA vol. 1, 10.3.1, 11.2.5.2).
 #pragma once
 
@@ -33,7 +33,7 @@ enum class Attribute : std::uint8_t {
     MigrationState,
     Qkey,         // of datagrams only
     Selective,    // between two Cairn peers; IBTA does not know it
-    DelayedAcks,  // likewise
+    DelayedAcks,  // as Selective
     SendsWait,    // IBTA does not know it
     Count,
 };
@@ -65,7 +65,7 @@ private:
 };
 
 struct QpAttributes {
-    Rights access{};  // what the peer may ask for: of RemoteWrite, RemoteRead, RemoteAtomic
+    Rights access{};  // the rights of the peer: some of RemoteWrite, RemoteRead, RemoteAtomic
     Pkey pkey{0xffff};
     std::uint32_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096
     Qpn dest_qpn{};
@@ -78,16 +78,16 @@ struct QpAttributes {
     std::uint8_t retry_count = 7;         // [0, 7]
     std::uint8_t rnr_retry = 7;           // [0, 7]; 7: for ever
     Qkey qkey{};
-    bool selective = false;     // between Cairn peers: early packets are held, and only what is missing is sent again
-    bool delayed_acks = false;  // between Cairn peers: what does not ask for it is acknowledged by count or time
-    bool sends_wait = false;  // send requests are taken and not begun: the peer has not said that it is ready (12.9.7)
-    bool migrated = true;     // bit MigReq of our packets: set where paths do not migrate (17.2.8)
+    bool selective = false;     // between Cairn peers: early packets are held, only missing ones are sent again
+    bool delayed_acks = false;  // between Cairn peers: messages that do not ask are acknowledged by count or time
+    bool sends_wait = false;    // send requests are taken and not begun: the peer is not known to be ready (12.9.7)
+    bool migrated = true;       // bit MigReq of our packets: set where paths do not migrate (17.2.8)
 };
 
-// Why a change of state, or of attributes, is not made.
+// The reason why a change of state, or of attributes, is not made.
 enum class ModifyRefusal : std::uint8_t { NoTransition, Missing, NotAllowed, BadValue };
 
-// A transport service; of XRC, which of the two ends: the initiator unless told otherwise.
+// A transport service, and of XRC the end: the initiator unless stated otherwise.
 struct QpKind {
     // NOLINTNEXTLINE(google-explicit-constructor): a service is a kind
     constexpr QpKind(wire::Service of, bool of_target = false) noexcept : service(of), is_target(of_target) {}
@@ -96,30 +96,29 @@ struct QpKind {
     bool is_target;  // of Xrc: it only receives
 };
 
-// What a queue pair may do in a state.
+// The abilities of a queue pair in a state.
 struct Abilities {
-    bool send = false;     // takes send requests and sends what they ask for
+    bool send = false;     // takes send requests and sends their packets
     bool receive = false;  // takes messages of its peers
     bool flush = false;    // takes send requests only to complete them as flushed
 
     friend constexpr bool operator==(const Abilities&, const Abilities&) noexcept = default;
 };
-// An XRC initiator receives nothing, an XRC target sends nothing.
+// Returns the abilities. An XRC initiator receives nothing, an XRC target sends nothing.
 [[nodiscard]] Abilities abilities_of(QpState state, QpKind kind) noexcept;
 
-// What a change of state must and may set besides.
+// The attributes that a change of state must and may set.
 struct Transition {
     QpState from;
     QpState to;
     AttributeSet required;
     AttributeSet optional;
 };
-// Returns nullopt if the two states are not connected. The service is none of Cnp (asserted).
+// Returns the transition, or nullopt if the two states are not connected. The service is not Cnp (asserted).
 [[nodiscard]] std::optional<Transition> find_transition(QpState from, QpState to,
                                                         QpKind kind = wire::Service::Rc) noexcept;
 
-// Judges whether a queue pair in `from` may go to `to` and set the attributes in `which` to their values in `values`.
-// Pure.
+// Judges if a queue pair in `from` may go to `to` and set the attributes in `which` to their values in `values`. Pure.
 [[nodiscard]] std::optional<ModifyRefusal> judge_modify(QpState from, QpState to, AttributeSet which,
                                                         const QpAttributes& values,
                                                         QpKind kind = wire::Service::Rc) noexcept;

@@ -1,4 +1,4 @@
-// How much a queue pair can hold.
+// The capacity of a queue pair.
 #pragma once
 
 #include <cstdint>

@@ -11,34 +11,34 @@
 
 namespace cairn::roce {
 
-// Gives completions in the order in which they were pushed. A completion that finds the ring full is lost: the queue is
-// overrun for good, and every queue pair that pushes into it learns so and stops (10.10). Used by one thread; allocates
-// only when made or resized.
+// Gives completions in the order in which they were pushed. A completion that finds the ring full is lost. The queue is
+// then overrun for good, and every queue pair that pushes into it learns so and stops (10.10). Used by one thread;
+// allocates only when made or resized.
 class CompletionQueue {
 public:
     enum class Arm : std::uint8_t { Off, Solicited, Next };
 
-    // `slots` is in [1, kMaxCompletionSlots] (asserted).
+    // Makes an empty queue. `slots` is in [1, kMaxCompletionSlots] (asserted).
     explicit CompletionQueue(std::uint32_t slots);
 
-    // Completions in the queue stay, in order. Errors: `slots` is not in [1, kMaxCompletionSlots], the queue holds more
-    // than `slots` (10.2.6).
+    // Changes the number of slots. Completions in the queue stay, in order. Errors: `slots` is not in [1,
+    // kMaxCompletionSlots], the queue holds more than `slots` (10.2.6).
     [[nodiscard]] Status resize(std::uint32_t slots);
 
-    // False: the queue is overrun, now or before, and the completion is lost.
+    // Adds a completion. Returns false if the queue is overrun, now or before, and the completion is lost.
     [[nodiscard]] bool push(const Completion& completion) noexcept;
-    // Takes the oldest completions. Returns how many.
+    // Takes the oldest completions. Returns their number.
     [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept;
     // Removes the completions of a queue pair that goes to RESET.
     void forget(Qpn qpn) noexcept;
 
     // Asks for an event with the next completion, or the next solicited or failed one. The stronger wish stays (10.10).
-    // One that came behind the last event and was not polled makes the event at once, as adapters do.
+    // A completion that came after the last event and was not polled makes the event at once, as with adapters.
     void arm(Arm wish) noexcept;
-    // True once for each event made.
+    // Returns true once for each event.
     [[nodiscard]] bool take_event() noexcept;
     [[nodiscard]] bool has_event() const noexcept { return event_; }
-    // `sink` is told of each event, and of an overrun; nullptr: nobody is. It outlives the queue.
+    // Notifies `sink` of each event, and of an overrun; nullptr: no sink. It outlives the queue.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
 
     [[nodiscard]] bool overrun() const noexcept { return overrun_; }
@@ -64,7 +64,7 @@ private:
     std::uint32_t mask_;
     std::uint32_t head_ = 0;  // positions run over 2^32; their low bits are the index
     std::uint32_t tail_ = 0;
-    std::uint32_t told_ = 0;  // where the tail was at the last event
+    std::uint32_t told_ = 0;  // the value of tail_ at the last event
     Arm arm_ = Arm::Off;
     bool event_ = false;
     bool overrun_ = false;

@@ -13,7 +13,7 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
         }
         return false;
     }
-    // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
+    // Written field by field: the whole struct was written piece by piece just now and would not be forwarded.
     Completion& slot = at(tail_++);
     slot.wr_id = completion.wr_id;
     slot.status = completion.status;
@@ -46,7 +46,7 @@ std::size_t CompletionQueue::poll(std::span<Completion> out) noexcept {
 
 void CompletionQueue::forget(Qpn qpn) noexcept {
     std::uint32_t kept = head_;
-    std::uint32_t forgotten = 0;  // of those that were told
+    std::uint32_t forgotten = 0;  // completions among these that came before the last event
     for (std::uint32_t position = head_; position != tail_; ++position) {
         if (at(position).qpn != qpn) {
             at(kept++) = at(position);
@@ -58,7 +58,7 @@ void CompletionQueue::forget(Qpn qpn) noexcept {
     told_ -= forgotten;
 }
 
-// Such a completion may have come since the user polled last, who would sleep beside it.
+// A completion may have come since the user polled last. Without an event the user would sleep although it is there.
 // mutants: qp-completion-queue-arm
 void CompletionQueue::arm(Arm wish) noexcept {
     arm_ = std::max(arm_, wish);

@@ -1,4 +1,4 @@
-// The owner of a queue or queue pair, as the one that is told of events at once.
+// The owner of a queue or queue pair, which is notified of events at once.
 #pragma once
 
 namespace cairn::roce {

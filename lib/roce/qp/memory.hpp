@@ -1,4 +1,4 @@
-// Protection domains, memory regions and windows: which bytes of this process a work request or a peer may touch
+// Protection domains, memory regions and windows: the bytes of this process that a work request or a peer may touch
 // (IBTA vol. 1, 10.2.3, 10.6).
 #pragma once
 
@@ -23,9 +23,9 @@ struct RegionRequest {
     std::uint64_t base = 0;            // the address by which requests name its first byte; 0: zero-based
     Rights rights{};
     bool sendable = false;  // the port can send from it without a copy
-    // A region of all addresses: what is read from it is zero, and what is written to it is lost. It has a local key
-    // only, and no windows. Its memory is kNullBytes zeros, and behind them as many bytes that are written; one look-up
-    // reaches no more. `base` and `rights` are ignored.
+    // A region of all addresses: reads give zeros, writes are lost. It has a local key only, and no windows. Its memory
+    // is kNullBytes zeros, followed by kNullBytes for writes; one look-up reaches no more. `base` and `rights` are
+    // ignored.
     bool is_null = false;
 };
 
@@ -47,7 +47,7 @@ struct KeyUser {
     Qpn qpn{};
 };
 
-// Why a request does not reach memory, or does not change what a key leads to.
+// The reason why a request does not reach memory, or does not change what a key leads to.
 enum class MemoryRefusal : std::uint8_t {
     UnknownKey,
     WrongPd,  // the key is another domain's, or another queue pair's
@@ -70,42 +70,44 @@ struct MemoryView {
 static_assert(sizeof(MemoryView) == 16);  // returned in registers
 
 // All regions, windows and domains of one engine. A region's rkey is also its lkey. It holds the region's index, bits
-// that only the seed tells, and a generation: neither an old key nor one seen on the wire leads to the next one, and
-// the key of a destroyed region is dead before destroy_region() returns. A window takes the place of a region and a key
-// made alike, whose low 8 bits change with each binding; it is no lkey. Driven by the engine's thread; lookups allocate
-// nothing.
+// that only the seed determines, and a generation. Neither an old key nor one seen on the wire leads to the next one.
+// The key of a destroyed region is dead before destroy_region() returns. A window takes the place of a region and has a
+// key made in the same way. Its low 8 bits change with each binding; it is no lkey. Driven by the engine's thread;
+// lookups allocate nothing.
 class MemoryTable {
 public:
     using Seed = std::array<std::uint64_t, 2>;  // hard to guess; a test gives its own
 
-    // `regions` is in [1, kMaxRegions] (asserted). Memory is taken for the first RegionKeys::kFirst, and for more as
-    // they are needed.
+    // Makes a table. `regions` is in [1, kMaxRegions] (asserted). Memory is taken for the first RegionKeys::kFirst, and
+    // for more when they are needed.
     MemoryTable(std::uint32_t regions, const Seed& seed);
 
     [[nodiscard]] Pd create_pd();
-    // False: there is no such domain, or regions or queue pairs are still in it. Then nothing changes.
+    // Ends a domain. Returns false and changes nothing if there is no such domain, or regions or queue pairs are still
+    // in it.
     [[nodiscard]] bool destroy_pd(Pd pd) noexcept;
-    // A queue pair holds its domain as long as it lives. False: there is no such domain.
+    // Keeps a domain in use; a queue pair holds its domain as long as it lives. Returns false if there is no such
+    // domain.
     [[nodiscard]] bool hold_pd(Pd pd) noexcept;
     void release_pd(Pd pd) noexcept;
 
-    // Errors: there is no such domain, the rights allow remote writing or atomics without local writing (10.6), the
-    // address range wraps, the table is full.
+    // Makes a region. Errors: there is no such domain, the rights allow remote writing or atomics without local writing
+    // (10.6), the address range wraps, the table is full.
     [[nodiscard]] Result<Rkey> register_region(const RegionRequest& request);
     // Changes the region, or leaves it as it was and returns an error. The key is a new one if the memory changes, so
-    // that no old request reaches memory that it never meant. Errors: those of register_region(), there is no such
-    // region, windows are bound to it.
+    // that no old request reaches memory that it never meant. Errors: as register_region(), there is no such region,
+    // windows are bound to it.
     [[nodiscard]] Result<Rkey> reregister_region(Rkey key, const RegionChange& change);
-    // False: no region has the key, or windows are bound to the region.
+    // Ends a region. Returns false if no region has the key, or windows are bound to the region.
     bool destroy_region(Rkey key) noexcept;
 
     // Makes a window that is bound to nothing. Errors: there is no such domain, the table is full.
     [[nodiscard]] Result<Rkey> create_window(Pd pd, WindowType type);
-    // Looks at all but the low 8 bits of the key. False: no window has it.
+    // Ends a window. Looks at all but the low 8 bits of the key. Returns false if no window has it.
     bool destroy_window(Rkey key) noexcept;
     // Executes a BindWindow that was posted to the user's queue pair. With a refusal nothing changes (10.6.6.2).
     [[nodiscard]] std::optional<MemoryRefusal> bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
-    // Windows are bound to the region.
+    // Returns true if windows are bound to the region.
     [[nodiscard]] bool has_windows(Rkey region) const noexcept;
     // Frees all windows that were bound through a queue pair that ends.
     void free_windows(Qpn qpn) noexcept;
@@ -113,23 +115,23 @@ public:
     // Finds where [address, address + bytes) of the region lies. `bytes` may be 0. No pair of numbers overflows.
     [[nodiscard]] MemoryView find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                                   std::uint64_t bytes) const noexcept;
-    // The same for a peer's request, in the region or window that has the key. `wanted` is not empty (asserted).
+    // As find(), for a peer's request, in the region or window that has the key. `wanted` is not empty (asserted).
     [[nodiscard]] MemoryView find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
                                          std::uint64_t bytes) const noexcept;
-    // The same for all memory that the key reaches.
+    // As find_remote(), for all memory that the key reaches.
     [[nodiscard]] std::optional<std::span<std::uint8_t>> find_whole(Rkey key, const KeyUser& user,
                                                                     Rights wanted) const noexcept;
-    // Judges an invalidation, by a peer or by ourselves: it frees a type 2B window, and ends a region whose rights
+    // Judges an invalidation, by a peer or by ourselves. It frees a type 2B window, and ends a region whose rights
     // allow that (10.6.5).
     [[nodiscard]] std::optional<MemoryRefusal> judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
     // Returns the place of the window that has the key, bound or not; nullopt if it is no window's.
     [[nodiscard]] std::optional<std::uint32_t> find_window(Rkey key) const noexcept;
     // Executes an invalidation that was judged and not refused.
     void invalidate(Rkey key) noexcept;
-    // The memory at `address` is not there any more: whatever reaches it is refused from now on.
+    // Notes that the memory at `address` is not there any more: each look-up that reaches it is refused from now on.
     void on_vanished(const std::uint8_t* address) noexcept;
-    // Returns a range that covers the sendable memory of all regions that ended since the last call, and what lies
-    // between them; mostly none. Called before the owner of that memory can know of the end.
+    // Returns a range that covers the sendable memory of all regions that ended since the last call, and the bytes
+    // between them. It is mostly empty. Called before the owner of that memory can know of the end.
     [[nodiscard]] std::span<const std::uint8_t> take_ended() noexcept { return std::exchange(ended_, {}); }
 
     [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // windows, too

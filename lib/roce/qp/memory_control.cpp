@@ -19,8 +19,8 @@ MemoryTable::MemoryTable(std::uint32_t regions, const Seed& seed)
     std::iota(free_.begin(), free_.end(), 0U);
 }
 
-// Index, secret, generation. The generation is moved on by a secret of the index, so that it tells no age; within a
-// slot 256 keys in a row differ whatever the secret between them is.
+// Makes a key of index, secret and generation. A secret of the index moves the generation on, so that it reveals no
+// age. Within a slot 256 keys in a row differ whatever the secret between them is.
 Rkey MemoryTable::make_key(std::uint32_t index, std::uint32_t generation) const noexcept {
     constexpr std::uint64_t kOfIndexOnly = std::uint64_t{1} << 63U;
     const std::uint64_t secret = sip_hash(seed_, (std::uint64_t{index} << 32U) | generation);
@@ -84,7 +84,7 @@ std::optional<Error> MemoryTable::judge_region(const RegionRequest& request) {
     return std::nullopt;
 }
 
-// All regions are in use. False: there are as many as there may be.
+// Makes room when all regions are in use. Returns false if the limit is reached.
 // mutants: qp-memory-table-grow
 bool MemoryTable::grow() {
     const auto before = static_cast<std::uint32_t>(regions_.size());
@@ -100,7 +100,7 @@ bool MemoryTable::grow() {
     return true;
 }
 
-// With a key of its own, in this domain, and nothing else.
+// Takes a slot with a key of its own, in this domain, and otherwise empty.
 Result<MemoryTable::Region*> MemoryTable::take_slot(Pd pd) {
     if (in_use_ == regions_.size() && !grow()) {
         return Error{"no memory region left", "destroy unused ones or make the table larger"};

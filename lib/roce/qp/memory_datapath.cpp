@@ -22,14 +22,14 @@ inline MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address
     if (vanished) [[unlikely]] {
         return MemoryRefusal::Vanished;
     }
-    // Differences only: address + count may wrap.
+    // Compares differences only, since address + count may wrap.
     if (address < base || count > bytes || address - base > bytes - count) {
         return MemoryRefusal::OutOfRange;
     }
     return {data + (address - base), sendable};
 }
 
-// All of its addresses lead to the same few bytes.
+// Finds memory of a null region. All of its addresses lead to the same few bytes.
 // mutants: qp-memory-table-null-view
 MemoryView MemoryTable::Region::null_view(Rights wanted, std::uint64_t count) const noexcept {
     if (!Rights(Right::LocalWrite).cover(wanted)) {

@@ -1,4 +1,4 @@
-// Memory windows: bound and freed by work requests, which name them by keys (IBTA vol. 1, 10.6.6.2, 10.6.7.2).
+// Memory windows: work requests bind and free them, and name them by keys (IBTA vol. 1, 10.6.6.2, 10.6.7.2).
 #include "lib/roce/qp/memory.hpp"
 #include "lib/roce/qp/window_key.hpp"
 
@@ -43,7 +43,8 @@ void MemoryTable::unbind(Region& window) noexcept {
     window.qpn = {};
 }
 
-// Remote rights need no remote rights of the region, but those to write its right of local writing (C10-72 to C10-75).
+// Judges a binding. Remote rights need no remote rights of the region, but rights to write need its right of local
+// writing (C10-72 to C10-75).
 // mutants: qp-memory-table-judge-binding
 std::optional<MemoryRefusal> MemoryTable::judge_binding(const WindowBinding& binding, const Region& window,
                                                         const KeyUser& user) const noexcept {

@@ -6,7 +6,7 @@ namespace cairn::roce {
 
 namespace {
 
-// Whether receive requests are posted to the queue pair itself.
+// Returns true if receive requests are posted to the queue pair itself.
 bool has_own_receives(QpKind kind, const QpResources& resources) noexcept {
     return resources.shared_receives == nullptr && kind.service != wire::Service::Xrc;
 }

@@ -1,5 +1,5 @@
-// The core of the queue pairs of all services: its state and what the state allows, its attributes, its asynchronous
-// events, and the receive requests that are posted to itself (IBTA vol. 1, 10.2.4, 10.3.1, 11.6.3).
+// The core of the queue pairs of all services. It has the state, the attributes, the asynchronous events, and the
+// receive requests that are posted to the queue pair itself (IBTA vol. 1, 10.2.4, 10.3.1, 11.6.3).
 #pragma once
 
 #include <cstdint>
@@ -22,33 +22,34 @@ struct QpResources {
     ReceiveQueue* shared_receives = nullptr;  // nullptr: the queue pair has its own
 };
 
-// A part of a queue pair, which drives it. The core judges changes of state and keeps what all services have; what a
-// change means for packets and send requests is the queue pair's to see to. Allocates only when made.
+// A part of a queue pair, which drives it. The core judges changes of state and keeps what is common to all services.
+// The queue pair carries out the effects of a change on packets and send requests. Allocates only when made.
 class QpCore {
 public:
-    // The queue pair holds `pd`, which exists (asserted). An XRC target has no domain: `pd` is ignored.
+    // Makes the core. The queue pair holds `pd`, which exists (asserted). An XRC target has no domain: `pd` is ignored.
     QpCore(Qpn qpn, Pd pd, QpKind kind, const QpCapacity& capacity, const QpResources& resources);
     QpCore(const QpCore&) = delete;
     QpCore& operator=(const QpCore&) = delete;
     ~QpCore();
 
-    // Judges a change to the state `to`. Without a refusal the attributes in `which` are taken, and the owner enters
-    // the state by one of the three functions below. With one nothing changes.
+    // Judges a change to the state `to`. Without a refusal it takes the attributes in `which`, and the owner enters the
+    // state by one of the three functions below. With a refusal nothing changes.
     [[nodiscard]] std::optional<ModifyRefusal> accept(QpState to, AttributeSet which,
                                                       const QpAttributes& values) noexcept;
     void enter(QpState state) noexcept;
-    // Enters RESET and forgets everything: attributes, events, receive requests, and completions that nobody has
-    // polled.
+    // Enters RESET and forgets everything: attributes, events, receive requests, and completions that were not polled.
     void reset() noexcept;
-    // The last step into ERR, after the owner has flushed what it had begun: the receive requests complete as flushed.
+    // Takes the last step into ERR, after the owner has flushed the work that it had begun: the receive requests
+    // complete as flushed.
     void flush_receives() noexcept;
 
-    // WrongState: also where receive requests come from a shared queue. WrongSide: of XRC, always.
+    // Posts a receive request. WrongState is also returned if receive requests come from a shared queue; WrongSide for
+    // XRC, always.
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;
-    // Completes a receive request that no message filled. A completion that finds no room is lost: the completion queue
-    // is overrun, which its owner sees.
+    // Completes a receive request that no message filled. If the completion finds no room, it is lost, and the
+    // completion queue is overrun. The queue's owner sees that.
     void complete_receive(std::uint64_t wr_id, CompletionStatus status) noexcept;
-    // The queue that messages take their receive requests from.
+    // Returns the queue that messages take their receive requests from.
     [[nodiscard]] ReceiveQueue& receives() noexcept {
         return resources_.shared_receives == nullptr ? own_receives_ : *resources_.shared_receives;
     }
@@ -56,9 +57,9 @@ public:
     void raise(QpEvent event) noexcept { events_.raise(event); }
     // Returns each event once.
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return events_.poll(); }
-    // `sink` is told of each event; nullptr: nobody is. It outlives the queue pair.
+    // Notifies `sink` of each event; nullptr: no sink. It outlives the queue pair.
     void set_event_sink(EventSink* sink) noexcept { events_.set_sink(sink); }
-    // The state is SQD, and SendQueueDrained was not raised since it was entered.
+    // Returns true if the state is SQD, and SendQueueDrained was not raised since it was entered.
     [[nodiscard]] bool awaits_drain() const noexcept { return state_ == QpState::Sqd && !drain_reported_; }
     void report_drained() noexcept;
 
@@ -70,7 +71,7 @@ public:
     [[nodiscard]] Abilities may() const noexcept { return may_; }
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
     [[nodiscard]] const QpResources& resources() const noexcept { return resources_; }
-    // Asserts what holds between any two calls to the queue pair. For tests.
+    // Asserts the invariants between any two calls to the queue pair. For tests.
     void check_invariants() const noexcept;
 
 private:

@@ -16,7 +16,7 @@ enum class QpEvent : std::uint8_t {
     InvalidRequest,            // a request that the peer may not make led to ERR
     AccessViolation,           // a request for memory that the peer may not touch led to ERR
     CqOverrun,                 // a lost completion led to ERR
-    LastWqeReached,            // in ERR, the queue pair takes nothing from its shared receive queue any more
+    LastWqeReached,            // in ERR, the queue pair no longer takes requests from its shared receive queue
     Count,
 };
 
@@ -30,7 +30,7 @@ public:
         }
     }
     void clear() noexcept { bits_ = 0; }
-    // `sink` is told of each event; nullptr: nobody is. It outlives this.
+    // Notifies `sink` of each event; nullptr: no sink. It outlives this object.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::optional<QpEvent> poll() noexcept {
         if (bits_ == 0) {

@@ -29,7 +29,7 @@ public:
         last_ = &member;
         ++size_;
     }
-    // The list is not empty (asserted).
+    // Removes and returns the oldest member. The list is not empty (asserted).
     [[nodiscard]] Member& pop() noexcept {
         CAIRN_ASSERT(first_ != nullptr);
         Member& member = *first_;

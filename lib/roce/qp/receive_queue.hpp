@@ -15,7 +15,7 @@
 
 namespace cairn::roce {
 
-// A receive request, beside its SGEs, which the queue keeps apart.
+// A receive request without its SGEs, which the queue keeps apart.
 struct ReceiveHead {
     std::uint64_t wr_id = 0;
     std::uint64_t bytes : 56 = 0;  // of all SGEs
@@ -23,14 +23,14 @@ struct ReceiveHead {
 };
 static_assert(sizeof(ReceiveHead) == 16);
 
-// A receive request that was taken, as it was posted. Of the SGEs behind `sge_count` nothing is known.
+// A receive request that was taken, as it was posted. The SGEs after `sge_count` are undefined.
 struct ReceiveWqe {
     static constexpr std::uint32_t kFewSges = 8;
 
     ReceiveHead head{};
     std::array<Sge, kFewSges> few{};
     Sge* many =
-        nullptr;  // place for those of a request that has more: kMaxSges; nullptr: the queue has no such requests
+        nullptr;  // place for the SGEs of a request that has more: kMaxSges; nullptr: the queue has no such requests
 
     [[nodiscard]] Sge* place_for(std::size_t count) noexcept { return count <= kFewSges ? few.data() : many; }
     [[nodiscard]] std::span<const Sge> pieces() const noexcept {
@@ -38,22 +38,22 @@ struct ReceiveWqe {
     }
 };
 
-// A request that is taken is the taker's: the queue forgets it. Used by one thread; allocates only when made or
+// A request that is taken belongs to the taker: the queue forgets it. Used by one thread. Allocates only when made or
 // resized: for each slot a ReceiveHead and `max_sges` SGEs.
 class ReceiveQueue {
 public:
-    // `slots` is in [1, kMaxQueueSlots], `max_sges` in [0, kMaxSges] (asserted).
+    // Makes an empty queue. `slots` is in [1, kMaxQueueSlots], `max_sges` in [0, kMaxSges] (asserted).
     ReceiveQueue(std::uint32_t slots, std::uint32_t max_sges);
 
-    // Requests in the queue stay, in order. Errors: `slots` is not in [1, kMaxQueueSlots], the queue holds more than
-    // `slots` (10.2.9).
+    // Changes the number of slots. Requests in the queue stay, in order. Errors: `slots` is not in [1, kMaxQueueSlots],
+    // the queue holds more than `slots` (10.2.9).
     [[nodiscard]] Status resize(std::uint32_t slots);
 
-    // Returns Posted, QueueFull or TooManySges.
+    // Posts a request. Returns Posted, QueueFull or TooManySges.
     [[nodiscard]] PostVerdict post(const ReceiveRequest& request) noexcept;
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
     [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
-    // The request that is taken next. The queue is not empty (asserted).
+    // Returns the request that is taken next. The queue is not empty (asserted).
     [[nodiscard]] const ReceiveHead& front() const noexcept;
     // Takes the request with its SGEs, or without them: then they are forgotten.
     void take(ReceiveWqe& into) noexcept;
@@ -61,15 +61,15 @@ public:
     void clear() noexcept { head_ = tail_; }
 
     // Asks for one event as soon as fewer than `limit` requests are left; 0: for none (10.2.9). If there are fewer
-    // already, the event is made at once: an owner that only posts when it is told would wait for ever.
+    // already, the event is made at once. Otherwise an owner that only posts at an event would wait for ever.
     void set_limit(std::uint32_t limit) noexcept;
     [[nodiscard]] bool take_limit_event() noexcept;
-    // `sink` is told of that event; nullptr: nobody is. It outlives the queue.
+    // Notifies `sink` of that event; nullptr: no sink. It outlives the queue.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
     [[nodiscard]] std::uint32_t max_sges() const noexcept { return max_sges_; }
-    // Returns how much memory the slots of such a queue take.
+    // Returns the bytes of memory that the slots of such a queue take.
     [[nodiscard]] static constexpr std::size_t bytes_for(std::uint32_t slots, std::uint32_t max_sges) noexcept {
         return std::bit_ceil(slots) * (sizeof(ReceiveHead) + max_sges * sizeof(Sge));
     }

@@ -1,4 +1,4 @@
-// How a key names its region: index, secret, generation.
+// Maps a key to its region: index, secret, generation.
 #pragma once
 
 #include <algorithm>
@@ -9,23 +9,23 @@
 
 namespace cairn::roce {
 
-// Which bits of the keys of a table are what. The low eight are the generation, or the binder's of a window, and what
-// lies between those and the index is secret. In tables of more than 2^16 regions the index of the first 2^15 has 15
-// bits behind a zero, so that their keys keep eight secret bits, and that of others 20 behind a one, which leaves
-// three.
+// Divides the bits of the keys of a table. The low eight are the generation, or the binder's choice for a window. The
+// bits between these and the index are secret. In tables of more than 2^16 regions, the index of the first 2^15 has 15
+// bits after a zero. So their keys keep eight secret bits. The index of the others has 20 bits after a one, which
+// leaves three.
 class RegionKeys {
 public:
     static constexpr std::uint32_t kGenerationBits = 8;
     static constexpr std::uint32_t kFirst = 1U << 15U;  // regions of a large table whose keys have more secret bits
 
-    // For a table of so many regions, in [1, 2^20].
+    // Makes the division for a table of `regions` regions, in [1, 2^20].
     constexpr explicit RegionKeys(std::uint32_t regions) noexcept
         : last_short_(regions > kMostOfOneKind ? kLong - 1 : ~0U),
           shift_(regions > kMostOfOneKind
                      ? kShortShift
                      : 32U - std::max(1U, static_cast<std::uint32_t>(std::bit_width(regions - 1)))) {}
 
-    // Returns where the region would be, which may be behind the table's end.
+    // Returns the region's index, which may lie beyond the table's end.
     [[nodiscard]] constexpr std::uint32_t index_of(Rkey key) const noexcept {
         return key.value <= last_short_ ? key.value >> shift_ : (key.value & ~kLong) >> kLongShift;
     }

@@ -1,4 +1,4 @@
-// Rights to memory, and what a window over it asks for (IBTA vol. 1, 10.6.3, 10.6.6.2).
+// Rights to memory, and the binding of a window to it (IBTA vol. 1, 10.6.3, 10.6.6.2).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cairn::roce {
 
-// What a region allows. Its owner may always read it.
+// A right that a region grants. Its owner may always read it.
 enum class Right : std::uint8_t {
     LocalWrite = 1,
     RemoteWrite = 2,
@@ -15,7 +15,7 @@ enum class Right : std::uint8_t {
     RemoteAtomic = 8,
     RemoteInvalidate = 16,  // a SEND with Invalidate or a LocalInvalidate of our own ends the region
     BindWindow = 32,        // windows may be bound to it
-    FlushGlobal = 64,       // a FLUSH may make what was written visible to all
+    FlushGlobal = 64,       // a FLUSH may make written data visible to all
     FlushPersistent = 128,  // a FLUSH may make it safe from power failures
 };
 
@@ -36,7 +36,7 @@ public:
         both.bits_ = static_cast<std::uint8_t>(bits_ & others.bits_);
         return both;
     }
-    // All of `wanted` are in the set. True for an empty `wanted`.
+    // Returns true if all of `wanted` are in the set. True for an empty `wanted`.
     [[nodiscard]] constexpr bool cover(Rights wanted) const noexcept { return (wanted.bits_ & ~bits_) == 0; }
 
     friend constexpr bool operator==(const Rights&, const Rights&) noexcept = default;

@@ -1,4 +1,4 @@
-// Parts of a message in the pieces of memory that a work request names.
+// Finds the parts of a message in the pieces of memory that a work request names.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@ struct MemoryAccess {
     Rights wanted{};
 };
 
-// Finds bytes [offset, offset + bytes) of the SGEs, one behind the other. False: the key, domain, rights or range of a
-// piece do not allow it, or the SGEs are too short; `out` is then unspecified. Zero bytes are always found.
+// Finds bytes [offset, offset + bytes) of the SGEs, one after the other. Returns false if the key, domain, rights or
+// range of a piece do not allow it, or the SGEs are too short. `out` is then unspecified. Zero bytes are always found.
 [[nodiscard]] bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset,
                                std::uint64_t bytes, Pieces& out) noexcept;
 
-// Copies `from` into memory that another thread may watch: a thread that sees the last word sees all of it. False: the
-// memory, or some of it, is not there any more (UserMemory).
+// Copies `from` into memory that another thread may watch: a thread that sees the last word sees all of it. Returns
+// false if the memory, or some of it, is not there any more (UserMemory).
 [[nodiscard]] bool place(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept;
-// The same into pieces, whose lengths add up to that of `from` (asserted).
+// Copies `from` into pieces, whose lengths add up to its own (asserted); otherwise as above.
 [[nodiscard]] bool place(const Pieces& to, std::span<const std::uint8_t> from) noexcept;
-// Copies all pieces to `to`. False: likewise.
+// Copies all pieces to `to`. Returns false as place().
 [[nodiscard]] bool gather(const Pieces& from, std::uint8_t* to) noexcept;
 
 }  // namespace cairn::roce

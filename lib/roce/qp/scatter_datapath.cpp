@@ -12,7 +12,7 @@ namespace cairn::roce {
 
 namespace {
 
-// Pairs with the acquire of a reader that polls the word.
+// Writes a word. Pairs with the acquire of a reader that polls the word.
 template <class Word>
 void store_last(std::uint8_t* to, const std::uint8_t* from) noexcept {
     Word word{};
@@ -25,7 +25,7 @@ bool is_aligned(const std::uint8_t* at) noexcept {
     return reinterpret_cast<std::uintptr_t>(at) % alignof(Word) == 0;
 }
 
-// Up to 8 bytes, at once where they are a word; else their last byte behind the others.
+// Copies up to 8 bytes: at once if they are a word, else their last byte after the others.
 void place_last(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
     if (from.size() == sizeof(std::uint64_t) && is_aligned<std::uint64_t>(to)) {
         store_last<std::uint64_t>(to, from.data());
@@ -39,7 +39,7 @@ void place_last(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
 
 }  // namespace
 
-// find() is expanded in place: its two callers would make it a call.
+// find() is expanded in place, since its two callers would otherwise make it a call.
 // mutants: qp-find-pieces
 [[gnu::flatten]] bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset,
                                   std::uint64_t bytes, Pieces& out) noexcept {

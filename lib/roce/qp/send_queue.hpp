@@ -16,7 +16,7 @@
 
 namespace cairn::roce {
 
-// One byte that is written as a whole: it may lie in no cache, and would be waited for.
+// The byte is written as a whole: it may lie in no cache, and reading it first would wait for it.
 struct SendFlags {
     bool signalled : 1 = true;
     bool solicited : 1 = false;
@@ -27,8 +27,8 @@ struct SendFlags {
     std::uint8_t unused : 2 = 0;
 };
 
-// A send request, beside its memory: the SGEs or the inline payload, which the queue keeps apart. One line of the
-// caches: a server of many queue pairs finds few of them there.
+// A send request without its memory. The queue keeps SGEs and inline payload apart. It is one cache line, since a
+// server of many queue pairs finds few of them in the caches.
 struct alignas(kCacheLineBytes) SendWqe {
     std::uint64_t wr_id = 0;
     std::uint64_t remote_address = 0;  // BindWindow: the address of the binding
@@ -52,7 +52,7 @@ struct alignas(kCacheLineBytes) SendWqe {
     void set_flush(const wire::Feth& feth) noexcept {
         compare = static_cast<std::uint64_t>(feth.selectivity) << 8U | feth.placement;
     }
-    // What a Flush asks for. Nothing that means anything for other work.
+    // Returns the request of a Flush. The result has no meaning for other work.
     [[nodiscard]] wire::Feth flush() const noexcept {
         return {static_cast<std::uint8_t>(compare), static_cast<std::uint8_t>(compare >> 8U)};
     }
@@ -63,11 +63,11 @@ static_assert(sizeof(SendWqe) == kCacheLineBytes);
 // a SendWqe, and room for its SGEs or its inline bytes, whichever is more.
 class SendQueue {
 public:
-    // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges], `inline_bytes` at most kMaxInlineBytes
-    // (asserted).
+    // Makes an empty queue. `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges], `inline_bytes` at most
+    // kMaxInlineBytes (asserted).
     SendQueue(std::uint32_t slots, std::uint32_t max_sges, std::uint32_t inline_bytes);
 
-    // Returns how much memory the slots of such a queue take.
+    // Returns the bytes of memory that the slots of such a queue take.
     [[nodiscard]] static constexpr std::size_t bytes_for(std::uint32_t slots, std::uint32_t max_sges,
                                                          std::uint32_t inline_bytes) noexcept {
         const std::size_t size = std::bit_ceil(slots);
@@ -76,41 +76,42 @@ public:
 
     // Judges everything but the queue pair's state and service.
     [[nodiscard]] PostVerdict judge(const SendRequest& request) const noexcept;
-    // Likewise, and takes it. Unless Posted, nothing changes.
+    // Judges the request and takes it. If the result is not Posted, nothing changes.
     [[nodiscard]] PostVerdict post(const SendRequest& request) noexcept;
-    // From now on whoever is posted to an empty queue gets the slot that was used last, or near to it. A server of many
-    // queue pairs finds it in the caches, where not all slots find room; with one queue pair a WRITE of 8 bytes is 3 %
-    // slower so. To be called while the queue is empty (asserted).
+    // From now on gives a request that is posted to an empty queue the slot that was used last, or one near it. A
+    // server of many queue pairs finds that slot in the caches, where not all slots find room. With one queue pair a
+    // WRITE of 8 bytes is 3 % slower. To be called while the queue is empty (asserted).
     void reuse_slots() noexcept;
-    // Asks for the caches' lines of the next request, of whose memory the first line is fetched, and does not wait.
+    // Fetches the cache line of the next request and the first line of its memory, and does not wait.
     void fetch_next() const noexcept {
         const std::uint32_t slot = (tail_ - next_base()) & mask_;
         fetch_lines<FetchTo::Write>(&ring_[slot], sizeof(SendWqe));
         fetch_lines<FetchTo::Write>(sges_in(slot), 1);
     }
-    // READs ask for so many bytes at most from now on.
+    // Limits READs to this many bytes from now on.
     void limit_reads(std::uint32_t bytes) noexcept { read_bytes_ = bytes; }
     void pop() noexcept { ++head_; }
     void clear() noexcept { head_ = returned_ = tail_; }
-    // A completion was polled: the slots of its request, and of those before it, are the user's again (10.8.3).
+    // Gives slots back after a completion was polled: the slots of its request, and of the ones before it, are the
+    // user's again (10.8.3).
     // mutants: rc-send-queue-give-back
     void give_back(const Completion& polled) noexcept { returned_ = polled.behind; }
 
-    [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // the oldest
+    [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // of the oldest request
     [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // the position of the next request posted
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
-    // No request is begun and unfinished.
+    // Returns true if no request is begun and unfinished.
     [[nodiscard]] bool drained() const noexcept { return empty() || !at(head_).flags.started; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
-    // Returns how many requests the user may post who takes slots back by give_back() alone.
+    // Returns how many requests a user may post that takes slots back by give_back() alone.
     [[nodiscard]] std::uint32_t free_slots() const noexcept { return slots_ - (tail_ - returned_); }
     [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[slot_of(position)]; }
     [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[slot_of(position)]; }
-    // The memory of a request that is not inline.
+    // Returns the memory of a request that is not inline.
     [[nodiscard]] std::span<const Sge> pieces_at(std::uint32_t position) const noexcept {
         return {sges_at(position), at(position).sge_count};
     }
-    // The payload of an inline request.
+    // Returns the payload of an inline request.
     [[nodiscard]] std::span<std::uint8_t> inline_at(std::uint32_t position) noexcept {
         return {reinterpret_cast<std::uint8_t*>(sges_at(position)), at(position).bytes};
     }
@@ -120,13 +121,13 @@ private:
         std::array<Sge, kCacheLineBytes / sizeof(Sge)> sges;
     };
 
-    // How many SGEs take as much room as the memory of any request.
+    // Returns the number of SGEs that take as much room as the memory of any request.
     // mutants: rc-send-queue-room-sges
     [[nodiscard]] static constexpr std::uint32_t room_sges(std::uint32_t max_sges,
                                                            std::uint32_t inline_bytes) noexcept {
         return std::max(max_sges, static_cast<std::uint32_t>((inline_bytes + sizeof(Sge) - 1) / sizeof(Sge)));
     }
-    // Returns how many lines take so many SGEs.
+    // Returns the number of cache lines for this many SGEs.
     [[nodiscard]] static constexpr std::size_t room_lines(std::size_t sges) noexcept {
         return (sges * sizeof(Sge) + sizeof(RoomLine) - 1) / sizeof(RoomLine);
     }

@@ -8,7 +8,7 @@ namespace cairn::roce {
 
 namespace {
 
-constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;  // 2^64 over it: products have well mixed high bits
+constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;  // 2^64 divided by it: products have well mixed high bits
 
 }  // namespace
 
@@ -25,7 +25,8 @@ SendQueue::SendQueue(std::uint32_t slots, std::uint32_t max_sges, std::uint32_t 
     CAIRN_ASSERT(inline_bytes <= kMaxInlineBytes);
 }
 
-// Rings of one size lie at like distances, and so would their first slots: in a few sets of the caches.
+// Chooses the first slot by the ring's address. Rings of one size lie at equal distances, and their first slots would
+// fall into a few sets of the caches.
 void SendQueue::reuse_slots() noexcept {
     CAIRN_ASSERT(empty());
     reuses_ = true;

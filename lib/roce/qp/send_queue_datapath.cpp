@@ -8,7 +8,7 @@ namespace cairn::roce {
 
 namespace {
 
-// Most requests have one SGE, which is not worth the vectors of a loop.
+// Most requests have one SGE, which does not pay for a vectorised loop.
 std::uint64_t bytes_of(std::span<const Sge> sges) noexcept {
     if (sges.size() == 1) [[likely]] {
         return sges[0].bytes;

@@ -1,4 +1,4 @@
-// A queue pair as the member of the list of queue pairs that take turns at sending: connections and datagrams alike.
+// A queue pair, of a connection or of datagrams, as a member of the list of queue pairs that take turns at sending.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace cairn::roce {
 
 constexpr std::uint32_t kBindersBits = 0xff;
 
-// True if both keys name the same window. They may be of different bindings.
+// Returns true if both keys name the same window. They may be of different bindings.
 [[nodiscard]] constexpr bool name_one_window(Rkey one, Rkey other) noexcept {
     return ((one.value ^ other.value) & ~kBindersBits) == 0;
 }

@@ -18,17 +18,17 @@ struct Sge {
     Lkey lkey{};
 };
 
-// What a FLUSH does to memory that was written before it through the same queue pair. Its answer comes when that is
-// done.
+// The effect of a FLUSH on memory that was written before it through the same queue pair. Its answer comes after the
+// effect.
 struct FlushRange {
     bool global = true;       // the memory is made visible to all
-    bool persistent = false;  // it is made safe from power failures; one of the two at least is asked for
+    bool persistent = false;  // it is made safe from power failures; at least one of the two is asked for
     bool whole = false;       // all memory that the key reaches, not a range of it
     std::uint32_t bytes = 0;  // of the range from remote_address on
 };
 
 // One request to the send queue. The memory that the SGEs name is left alone until the request completes, or a later
-// signalled one does: it is not written to, and not read either if the request fetches to it. Inline bytes are copied
+// signalled one does. It is not written to, and not read either if the request fetches to it. Inline bytes are copied
 // at once.
 struct SendRequest {
     std::uint64_t wr_id = 0;
@@ -36,14 +36,14 @@ struct SendRequest {
     bool signalled = true;   // success makes a completion; failure always does
     bool solicited = false;  // the receiver's completion makes an event also where only solicited ones do
     bool fence = false;      // the request starts when all READs and atomics before it are complete (10.8)
-    bool is_inline = false;  // the payload is `inline_bytes`, not the SGEs'
+    bool is_inline = false;  // the payload is `inline_bytes`, not the bytes of the SGEs
     std::span<const Sge> sges{};
     std::span<const std::uint8_t> inline_bytes{};
     std::uint32_t immediate = 0;  // host order
     Rkey invalidate{};            // SendWithInvalidate: a key of the peer's; LocalInvalidate: one of ours
     std::uint64_t remote_address = 0;
     Rkey rkey{};
-    Srqn remote_srqn{};         // XRC: the peer's receive queue, of every request that is sent
+    Srqn remote_srqn{};         // XRC: the peer's receive queue, for every request that is sent
     std::uint64_t compare = 0;  // CompareSwap
     std::uint64_t swap_or_add = 0;
     WindowBinding bind{};  // BindWindow
@@ -55,7 +55,7 @@ struct ReceiveRequest {
     std::span<const Sge> sges{};
 };
 
-// The result of posting. Unless Posted, nothing changes.
+// The result of posting. If it is not Posted, nothing changes.
 enum class PostVerdict : std::uint8_t {
     Posted,
     QueueFull,
@@ -66,7 +66,7 @@ enum class PostVerdict : std::uint8_t {
     BadOpcode,
     BadAtomic,  // not one SGE of 8 bytes; an ATOMIC WRITE may also have 8 bytes inline
     BadFlush,   // it asks neither for visibility nor for persistence
-    BadSrqn,    // XRC: no receive queue is named
+    BadSrqn,    // XRC: the request names no receive queue
     WrongSide,  // an XRC initiator receives nothing, an XRC target sends nothing
 };
 
@@ -74,7 +74,7 @@ enum class CompletionStatus : std::uint8_t {
     Success,
     LocalLength,           // a message is longer than the receive request
     LocalProtection,       // a region does not allow an SGE
-    Flushed,               // the request was not executed, or that is not known: the queue pair failed before
+    Flushed,               // the queue pair failed before: the request was not executed, or its fate is unknown
     BadResponse,           // the peer's answer does not fit the request
     RemoteInvalidRequest,  // NAK codes of the peer
     RemoteAccess,
@@ -87,7 +87,7 @@ enum class CompletionStatus : std::uint8_t {
 
 class SendQueue;
 
-// Unless `status` is Success, only wr_id, status and qpn mean anything (11.4).
+// If `status` is not Success, only wr_id, status and qpn have a meaning (11.4).
 struct Completion {
     std::uint64_t wr_id = 0;
     CompletionStatus status = CompletionStatus::Success;
@@ -102,8 +102,8 @@ struct Completion {
     Rkey invalidated{};
     Qpn source_qpn{};  // of a datagram
     Srqn srqn{};       // of a message through an XRC target: its receive queue, also if the message failed
-    // Of a send request: its queue, and the position behind it there. For users who take slots back when they poll; it
-    // means something until the queue pair goes to RESET or ends.
+    // Of a send request: its queue, and the position after it there. They are for users that take slots back when they
+    // poll, and have a meaning until the queue pair goes to RESET or ends.
     std::uint32_t behind = 0;
     SendQueue* sends = nullptr;
 };

@@ -1,4 +1,4 @@
-// The operations of the send queue as one table: an operation is one row, and everything that depends on the operation
+// The operations of the send queue as one table. An operation is one row, and everything that depends on the operation
 // is read from it (IBTA vol. 1, 10.8, 11.4.1.1; annexes A14, A19).
 #pragma once
 
@@ -40,16 +40,16 @@ enum class CompletionOpcode : std::uint8_t {
     Flush,
 };
 
-// What completes a request.
+// The event that completes a request.
 enum class WorkEnd : std::uint8_t {
     Local,            // its turn: nothing is sent, and it takes no PSN (10.6.5.1, 10.8.3)
     Acknowledgement,  // the acknowledgement of its last packet, or of any later one
     OwnAnswer,        // an answer to this request alone; max_rd_atomic limits how many of them are outstanding
 };
 
-// What happens to the memory that a request's SGEs name.
+// The use of the memory that a request's SGEs name.
 enum class WorkData : std::uint8_t {
-    None,     // nothing: they name none
+    None,     // the SGEs name none
     Sent,     // the peer gets its bytes
     Fetched,  // the answer's bytes are written to it
 };
@@ -89,14 +89,14 @@ private:
 
 struct WorkTraits {
     WorkOpcode opcode;
-    CompletionOpcode completion;  // what its completion says
+    CompletionOpcode completion;  // of its completion
     WorkEnd end;
     WorkData data;
     bool is_word;           // works on kAtomicBytes exactly
-    ServiceSet services;    // which of them have it
+    ServiceSet services;    // the services that have it
     WorkPackets packets{};  // Local: none
 
-    // Its message may be of several packets; of a READ: its answer.
+    // Returns true if its message, or for a READ its answer, may be of several packets.
     [[nodiscard]] constexpr bool is_segmented() const noexcept { return data != WorkData::None && !is_word; }
 };
 
@@ -146,11 +146,11 @@ static_assert([] {
     return true;
 }());
 
-// `opcode` is one of the table's: a request that names another one is not posted.
+// Returns the row of an `opcode` of the table: a request that names another one is not posted.
 [[nodiscard]] constexpr const WorkTraits& work_traits(WorkOpcode opcode) noexcept {
     return kWorkTraits[static_cast<std::size_t>(opcode)];
 }
-// False also for what is no opcode.
+// Returns true if the service has the operation. Returns false for an invalid opcode, too.
 // mutants: qp-work-traits-has-work
 [[nodiscard]] constexpr bool has_work(wire::Service service, WorkOpcode opcode) noexcept {
     return opcode < WorkOpcode::Count && work_traits(opcode).services.has(service);
@@ -168,7 +168,7 @@ static_assert([] {
 [[nodiscard]] constexpr bool is_atomic(WorkOpcode opcode) noexcept {
     return is_read_or_atomic(opcode) && work_traits(opcode).is_word;
 }
-// Unreliable connections have it.
+// Returns true if unreliable connections have it.
 [[nodiscard]] constexpr bool is_unreliable(WorkOpcode opcode) noexcept {
     return has_work(wire::Service::Uc, opcode);
 }

@@ -1,5 +1,5 @@
-// Extended reliable connections: domains, and the shared receive queues in them, which peers name by number (IBTA
-// vol. 1, annex A14).
+// Extended reliable connections: domains, and the shared receive queues in them, which peers name by number (IBTA vol.
+// 1, annex A14).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cairn::roce {
 
-// The queues that messages of a queue pair go to, and the domain by whose rights. An XRC target has none of its own:
+// The queues that messages of a queue pair go to, and the domain whose rights apply. An XRC target has none of its own:
 // each request names them.
 struct Receiver {
     ReceiveQueue* receives = nullptr;
@@ -23,8 +23,8 @@ struct Receiver {
 
 using Xrcd = Number<struct XrcdTag, std::uint32_t>;  // handle of an XRC domain; 0 is none
 
-// All domains and numbered receive queues of one engine. Numbers begin where the owner says and go up; a number comes
-// again when all others were used. A number is looked up for each request, so that a queue can end at any time. Driven
+// All domains and numbered receive queues of one engine. Numbers begin where the owner chooses and go up. A number is
+// used again after all others were used. It is looked up for each request, so that a queue can end at any time. Driven
 // by the engine's thread; look-ups allocate nothing.
 class XrcTable {
 public:
@@ -32,7 +32,7 @@ public:
     XrcTable(const XrcTable&) = delete;
     XrcTable& operator=(const XrcTable&) = delete;
 
-    // Domains are numbered and never end.
+    // Creates a domain. Domains are numbered and never end.
     [[nodiscard]] Xrcd create_domain() noexcept { return Xrcd{++domains_}; }
 
     // Adds a receive queue to a domain. Returns the number by which peers name it; `receiver.srqn` is ignored. The
@@ -48,13 +48,13 @@ public:
     }
     [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
-    // Stands for the completion queue that a target does not have. Nothing ever comes into it.
+    // Returns the queue in place of a completion queue, which a target does not have. Nothing ever comes into it.
     [[nodiscard]] CompletionQueue& nobodys() noexcept { return nobodys_; }
 
 private:
     struct Entry {
         Receiver receiver{};
-        Xrcd domain{};  // none: free
+        Xrcd domain{};  // 0: free
     };
 
     [[nodiscard]] Entry& at(Srqn srqn) noexcept { return entries_[srqn.value & (entries_.size() - 1)]; }

@@ -25,7 +25,7 @@ Result<Srqn> XrcTable::add(Xrcd domain, const Receiver& receiver) {
     return last_;
 }
 
-// Numbers that had places of their own still do.
+// Doubles the table. Numbers that had places of their own still do.
 // mutants: qp-xrc-table-grow
 void XrcTable::grow() {
     std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(entries_.size() * 2));
