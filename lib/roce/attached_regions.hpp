@@ -1,4 +1,4 @@
-// AttachedRegions: the memory of regions that the port was told of.
+// AttachedRegions: the memory of regions that is attached to the port.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cairn::roce {
 
-// Keeps the memory that is attached to the port, by region, so that the port is told when a region ends. A region that
+// Keeps the memory that is attached to the port, by region, so that it is detached when its region ends. A region that
 // a peer invalidated is in no other table any more when its owner destroys it. The port outlives it.
 class AttachedRegions {
 public:
@@ -27,7 +27,8 @@ public:
         }
     }
 
-    // True: the port sends from `memory`; to be followed by conclude() when it is known what became of the region.
+    // Attaches the memory of a region that is about to be made. Returns true if the port sends from `memory`. The
+    // caller then calls conclude() with the result.
     // mutants: roce-attached-regions-begin
     [[nodiscard]] bool begin(Memory memory) { return !memory.empty() && port_.attach(memory); }
     // mutants: roce-attached-regions-conclude
@@ -36,10 +37,10 @@ public:
             port_.detach(memory);
             return;
         }
-        end(made.value());  // keys come again in the end: an old region of that key has ended
+        end(made.value());  // keys are used again in the end: an old region of that key has ended
         regions_.emplace(made.value(), memory);
     }
-    // After what was sent from the region's memory is settled. Nothing is done for other keys.
+    // Detaches the region's memory, after the packets sent from it are settled. Ignores other keys.
     void end(Rkey key) noexcept {
         const auto found = regions_.find(key);
         if (found != regions_.end()) {

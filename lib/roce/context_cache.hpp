@@ -1,5 +1,5 @@
-// An emulation, off unless asked for: the cache of queue pairs' contexts that adapters in hardware have. This engine
-// needs none, since a queue pair's context lies in the host's memory.
+// Emulates the cache of queue pairs' contexts that adapters in hardware have; off by default. This engine needs none,
+// since a queue pair's context lies in the host's memory.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace cairn::roce {
 
-// Has the contexts of the queue pairs that sent requests last. Acknowledgements, answers and what comes need none
-// (ScaleRPC, 2.2: writes that come in do not suffer from many connections).
+// Has the contexts of the queue pairs that sent requests last. Acknowledgements, answers and received packets need none
+// (ScaleRPC, 2.2: incoming writes do not suffer from many connections).
 class ContextCache {
 public:
-    // With contexts there is a wait (asserted). The counters outlive the cache.
+    // Makes the cache. If it has contexts, `emulation` has a wait (asserted). The counters outlive the cache.
     ContextCache(const ContextCacheEmulation& emulation, telemetry::CounterSet<EngineCounter>& counters) noexcept;
 
-    // A queue pair is about to send requests. Where its context is not there, the worker waits, and the context that
-    // was used least recently gives way.
+    // Fetches the context of a queue pair that is about to send requests. If it is not there, the worker waits, and the
+    // least recently used context gives way.
     void use(Turn& queue_pair) noexcept {
         if (is_on()) [[unlikely]] {
             fetch(queue_pair);
         }
     }
-    // Likewise if the packet is a request.
+    // As use(), if the packet is a request.
     void use_for(std::uint8_t opcode, Turn& queue_pair) noexcept {
         if (is_on() && is_request(opcode)) [[unlikely]] {
             fetch(queue_pair);
         }
     }
-    // The queue pair ends.
+    // Forgets a queue pair that ends.
     void forget(Turn& queue_pair) noexcept { recent_.remove(queue_pair); }
 
 private:

@@ -23,26 +23,26 @@
 
 namespace cairn::roce {
 
-// That the port carries, with the longest headers.
+// Returns the largest path MTU that the port carries with the longest headers.
 [[nodiscard]] std::uint32_t largest_path_mtu(const port::Port& port) noexcept;
 
-// No I/O but through the port, no clock, no allocation but where queue pairs and regions are made. Driven by the worker
-// that owns the port: on_packets() and on_timeout() with what came, posts, then transmit().
+// Does no I/O except through the port, reads no clock, and allocates only when queue pairs and regions are made. The
+// worker that owns the port drives it: on_packets() and on_timeout() with the received packets, posts, then transmit().
 //
 // Payloads that the port can send from where they lie are not copied. Such a tail is read no later than the packet
-// leaves, packets leave in order, and what is sent again is always copied. So the engine does not read the memory of a
-// request any more when the user sees its completion. Where a queue pair stops, or a region ends, with packets still
-// waiting, these are settled before the engine returns to its caller, and the caller learns it no sooner. Requests of
-// unreliable connections complete before their packets leave, so their payloads are copied.
+// leaves, packets leave in order, and a packet that is sent again is always copied. So the engine no longer reads the
+// memory of a request when the user sees its completion. A queue pair may stop, or a region end, with packets still
+// waiting. These are settled before the engine returns to its caller, and the caller learns of the end no sooner.
+// Requests of unreliable connections complete before their packets leave, so their payloads are copied.
 //
-// Two turns further apart than kOwnPause are a pause of the worker: preempted, or asleep, which looks the same.
-// What its peers answered meanwhile may lie unread, and round trips are not the network's: a timer that rings behind a
-// pause is put off by kRtoMin, once for each time that it is armed, and of two measurements in a row one at most is
-// ignored. So a worker that sleeps each time notices a loss that much later, and learns how long its peers take from
-// every second answer.
+// Two turns further apart than kOwnPause are a pause of the worker: it was preempted or asleep, which looks the same.
+// Answers that came during a pause may lie unread, and round trips across it are not the network's. So a timer that
+// rings after a pause is put off by kRtoMin, once for each time that it is armed. Of two measurements in a row one at
+// most is ignored. So a worker that sleeps each time notices a loss that much later, and learns its peers' round trips
+// from every second answer.
 class Engine {
 public:
-    // What a queue pair is to the engine; stays where it is until it is destroyed.
+    // The engine's part of a queue pair. It stays where it is until it is destroyed.
     struct RcQp : Turn {
         RcQp(Qpn qpn, Pd pd, const QpCapacity& capacity, const rc::QpContext& context, const XrcTarget& target)
             : Turn(Kind::Connection), pair(qpn, pd, capacity, context, target) {}
@@ -51,12 +51,12 @@ public:
         Instant timer_at = Instant::never();
         TimingWheelHandle timer{};
         QpRingLink<RcQp> answers{};  // in the list of queue pairs whose peers wait for a short answer
-        bool stopped = false;        // in ERR, and nothing of it waits in the sender
-        bool put_off = false;        // its acknowledgement, to the next turn
-        bool sent_in_place = false;  // some packets, ever
-        rc::QueuePair pair;          // last: each packet needs what lies in front of it
+        bool stopped = false;        // in ERR, and none of its packets waits in the sender
+        bool put_off = false;        // its acknowledgement is put off to the next turn
+        bool sent_in_place = false;  // some packets, since it was made
+        rc::QueuePair pair;          // last: each packet needs the members before it
     };
-    // All of them outlive the queue pair. No shared receive queue: it has its own. `writes` is told of a peer's WRITEs.
+    // All outlive the queue pair. Without shared receives it has its own. `writes` learns of a peer's WRITEs.
     struct RcQueues {
         CompletionQueue& sends;
         CompletionQueue& receives;
@@ -64,26 +64,26 @@ public:
         EventSink* writes = nullptr;
     };
 
-    // All of them outlive the engine. `datagrams` uses the same port as `sender`.
+    // Makes an engine. All arguments outlive it. `datagrams` uses the same port as `sender`.
     Engine(UdMux& datagrams, Sender& sender, const EngineConfig& config, Instant now);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
     ~Engine();
 
-    // Errors: no such domain, as many queue pairs as there may be, no number left.
+    // Creates a connection's queue pair. Errors: no such domain, too many queue pairs, no number left.
     Result<RcQp*> create_rc(Pd pd, const QpCapacity& capacity, const RcQueues& queues);
-    // An XRC target: it has no protection domain and no queues of its own. Errors: as many queue pairs as there may be.
+    // Creates an XRC target, which has no protection domain and no queues of its own. Errors: as create_rc().
     Result<RcQp*> create_xrc_target(Xrcd domain);
     void destroy_rc(RcQp& qp) noexcept;
-    // A queue pair of datagrams, of the port's largest path MTU; as many as the service has. Errors: likewise.
+    // As create_rc(), for datagrams of the port's largest path MTU. Their service limits the number.
     Result<UdQueuePair*> create_ud(Pd pd, const QpCapacity& capacity, const RcQueues& queues);
     void destroy_ud(UdQueuePair& qp) noexcept;
-    // As rc::QueuePair::modify(). `path`, when the attribute Path is among `which`, leads to the peer. BadValue also
-    // for a path MTU that the port does not carry.
+    // As rc::QueuePair::modify(). `path` leads to the peer if the attribute Path is among `which`. Also returns
+    // BadValue for a path MTU that the port does not carry.
     [[nodiscard]] std::optional<ModifyRefusal> modify(RcQp& qp, QpState to, AttributeSet which,
                                                       const QpAttributes& values, port::Path* path = nullptr) noexcept;
 
-    // As the functions of the memory table, which queue pairs use. The port says whether memory is sendable. Once its
+    // As the functions of the memory table, which queue pairs use. The port decides if memory is sendable. Once its
     // region is destroyed or registered anew with other memory, the memory is neither read nor attached to the port.
     [[nodiscard]] Pd create_pd() { return memory_.create_pd(); }
     [[nodiscard]] bool destroy_pd(Pd pd) noexcept { return memory_.destroy_pd(pd); }
@@ -93,32 +93,32 @@ public:
     Result<Rkey> create_window(Pd pd, WindowType type) { return memory_.create_window(pd, type); }
     bool destroy_window(Rkey key) noexcept { return memory_.destroy_window(key); }
     [[nodiscard]] const MemoryTable& memory() const noexcept { return memory_; }
-    // Of XRC: domains, and receive queues by number.
+    // Returns the XRC domains, and the receive queues by number.
     [[nodiscard]] XrcTable& xrc() noexcept { return xrc_; }
-    // A target has taken a request of it for a message that has not ended. Looks at all queue pairs.
+    // Returns true if a target receives a message into a request of the queue. Looks at all queue pairs.
     [[nodiscard]] bool receives_into(Srqn srqn) const noexcept;
 
-    // What the port received: datagrams go to their service, packets of connections to their queue pairs. All buffers
-    // are taken.
+    // Takes the packets that the port received: datagrams go to their service, packets of connections to their queue
+    // pairs. All buffers are taken.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
-    // Does what is due.
+    // Does the work that is due.
     void on_timeout(Instant now) noexcept { is_used_ ? ring_timers(now) : void(); }
-    // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
+    // Notes that `qp` may have something to send. Posts go to the queue pairs themselves.
     void wake(RcQp& qp) noexcept;
     void wake(UdQueuePair& qp) noexcept { waiting_.push(qp); }
 
-    // Gives the sender what queue pairs have, a few packets of each in turn, connections and datagrams alike. Some may
-    // be left: see next_deadline(). What peers wait for and is short (acknowledgements, NAKs, notifications) finds room
-    // in the sender also while the port takes less than there is.
+    // Gives the sender a few packets of each queue pair in turn, connections and datagrams alike. Some may be left: see
+    // next_deadline(). Short packets that peers wait for (acknowledgements, NAKs, notifications) find room in the
+    // sender even while the port takes less than there is.
     void transmit(Instant now) noexcept {
         if (is_used_) {
             transmit_some(now);
         }
     }
-    // What there is for transmit(). A few acknowledgements may wait for a moment for what they leave with.
+    // The work that is left for transmit(). A few acknowledgements may wait for a moment for packets to leave with.
     enum class Owed : std::uint8_t { Nothing, Acknowledgements, More };
     [[nodiscard]] Owed owed() const noexcept;
-    // When on_timeout() or transmit() has something to do; the past when at once.
+    // Returns when on_timeout() or transmit() has something to do; a past time means at once.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     [[nodiscard]] std::uint32_t queue_pairs() const noexcept { return count_; }
@@ -129,7 +129,7 @@ public:
     [[nodiscard]] const telemetry::CounterSet<wire::Drop>& wire_drops() const noexcept { return wire_drops_; }
     [[nodiscard]] const telemetry::CounterSet<EngineCounter>& counters() const noexcept { return counters_; }
     [[nodiscard]] const rc::RcCounters& rc_counters() const noexcept { return rc_counters_; }
-    // Returns a number that can not be guessed from the numbers before it.
+    // Returns a number that cannot be guessed from the numbers before it.
     [[nodiscard]] std::uint64_t unguessable() noexcept { return numbers_.next(); }
 
 private:
@@ -185,9 +185,9 @@ private:
     QpRing<RcQp, &RcQp::answers> answering_;    // owe a short answer, and perhaps more
     std::vector<std::unique_ptr<UdQueuePair>> datagram_pairs_;
     TimingWheel<RcQp*> timers_;
-    bool stopped_ = false;     // a queue pair has, and packets of it may wait
-    bool holds_back_ = false;  // as the last packets came, packets of turns before had not left
-    rc::OutPacket out_{};      // being sent
+    bool stopped_ = false;     // some queue pair has, and its packets may wait
+    bool holds_back_ = false;  // when the last packets came, packets of earlier turns had not left
+    rc::OutPacket out_{};      // the packet being sent
     std::array<port::PacketRef, kBurst> datagram_packets_{};
     telemetry::CounterSet<Drop> drops_;
     telemetry::CounterSet<wire::Drop> wire_drops_;

@@ -1,4 +1,4 @@
-// What is made and ended: queue pairs, regions, paths.
+// Makes and ends queue pairs, regions and paths.
 #include "lib/roce/engine.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr std::uint32_t kMaxQueuePairs = 1U << 20U;
 constexpr std::uint8_t kMaxOwnerBits = 8;
 constexpr unsigned kQpnBits = 24;
 constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
-// Deadlines beyond it are looked at once more when it has passed.
+// Later deadlines are looked at again when this time has passed.
 constexpr Duration kTimerHorizon = milliseconds(30);
 
 Error no_number() {
@@ -71,8 +71,8 @@ Engine::~Engine() {
     return_held();
 }
 
-// In order, from a start that only the seed tells: a number that ended comes again when all others were used. Only
-// connections have places in the table. Nothing: none is left.
+// Takes numbers in order, from a start that only the seed determines. A number that ended is taken again after all
+// others were used. Only connections have places in the table. Returns nullopt if none is left.
 // mutants: roce-engine-next-qpn
 std::optional<Qpn> Engine::next_qpn(Turn::Kind whose) noexcept {
     const std::uint32_t numbers = 1U << (kQpnBits - owner_bits_);
@@ -203,14 +203,16 @@ void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
     qp.path = path;
 }
 
-// Its completions may be seen from now on, and no answer said that what waits is on its way.
+// Notes that the queue pair's waiting packets must be settled. Its completions may be seen from now on, and no answer
+// confirmed those packets.
 // mutants: roce-engine-stop
 void Engine::stop(RcQp& qp) noexcept {
     stopped_ = stopped_ || (!qp.stopped && qp.sent_in_place);
     qp.stopped = true;
 }
 
-// Of all queue pairs and regions that ended in this call, together: who knows of it is the caller, and not yet.
+// Settles the tails of everything that ended in this call at once. The caller has not learnt of any end yet, so this is
+// early enough.
 void Engine::settle_ended() noexcept {
     const std::span<const std::uint8_t> ended = memory_.take_ended();
     if (std::exchange(stopped_, false)) [[unlikely]] {
@@ -251,7 +253,7 @@ Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
 bool Engine::destroy_region(Rkey key) noexcept {
     const bool ended = memory_.destroy_region(key);
     settle_ended();
-    if (ended || !memory_.has_windows(key)) {  // else it lives on; one that a peer invalidated is no more
+    if (ended || !memory_.has_windows(key)) {  // else it lives on; a region that a peer invalidated has ended already
         attached_.end(key);
     }
     return ended;

@@ -1,4 +1,4 @@
-// What the engine counts of the packets of connections that it sends.
+// The counters of packets of connections that the engine sends.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -1,4 +1,4 @@
-// From packet to queue pair, and what is due.
+// From packet to queue pair, and the work that is due.
 #include "lib/roce/engine.hpp"
 
 #include <algorithm>
@@ -10,12 +10,12 @@ namespace cairn::roce {
 
 namespace {
 
-// The state of so few queue pairs is in a cache: to ask for it would cost more.
+// The state of this many queue pairs is in a cache: to fetch it would cost more.
 constexpr std::uint32_t kFewQueuePairs = 16;
-// What requests look at of a responder: not the answers that it keeps for its peer.
+// The bytes of a responder that requests need; the answers kept for the peer lie after them.
 constexpr std::size_t kFetchedOfResponder = 320;
 
-// What a packet with this opcode looks at of its queue pair.
+// Fetches the parts of the queue pair that a packet with this opcode needs.
 void fetch(const Engine::RcQp& qp, std::uint8_t opcode) noexcept {
     const rc::Requester& requester = qp.pair.requester();
     const auto* const begin = reinterpret_cast<const std::uint8_t*>(&qp);
@@ -27,13 +27,14 @@ void fetch(const Engine::RcQp& qp, std::uint8_t opcode) noexcept {
     }
 }
 
-// In each run of packets to one queue pair. An acknowledgement leaves behind the requests of its turn: a program that
-// saw those first would see a message of its own complete after what the peer sent upon it, as with no adapter.
+// Puts answers first in each run of packets to one queue pair. A peer's acknowledgement leaves after the requests of
+// its turn. A program that saw the requests first would see its own message complete after the peer's reply to it.
+// Adapters never show that order.
 // mutants: roce-engine-put-answers-first
 void put_answers_first(std::span<port::PacketRef> burst) noexcept {
     constexpr std::uint32_t kNobody = ~0U;
     std::uint32_t whose = kNobody;
-    std::size_t next = 0;  // where the run's next answer goes
+    std::size_t next = 0;  // place of the run's next answer
     for (std::size_t i = 0; i < burst.size(); ++i) {
         const port::PacketRef& packet = burst[i];
         const bool is_short = packet.len < sizeof(wire::RawBth);
@@ -59,7 +60,7 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 
 }  // namespace
 
-// What was posted is sent at the end of the turn.
+// Posted requests are sent at the end of the turn.
 void Engine::wake(RcQp& qp) noexcept {
     if (count_ > kFewQueuePairs && !qp.link.listed) {
         fetch_lines(&qp.pair.requester(), sizeof(rc::Requester));
@@ -81,8 +82,8 @@ void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept 
     settle_ended();
 }
 
-// With many connections each packet's queue pair is somewhere in memory: all of a burst's are asked for before the
-// first is looked at.
+// Fetches the queue pairs of a whole burst before the first packet is looked at. With many connections each packet's
+// queue pair is somewhere in memory.
 void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept {
     const RcQp* recent = nullptr;
     for (const port::PacketRef& packet : burst) {
@@ -114,7 +115,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
     const bool may_keep = sender_.port().has_spare_buffers();
     std::size_t datagrams = 0;
     wire::Packet parsed;
-    RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
+    RcQp* recent = nullptr;  // after_input() is called once for a run of its packets
     for (port::PacketRef& packet : burst) {
         if (is_datagram(packet)) {
             datagram_packets_[datagrams++] = packet;
@@ -146,7 +147,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
     }
 }
 
-// Reads the packet. Whose it is; nullptr: dropped.
+// Reads the packet. Returns its queue pair; nullptr: the packet was dropped.
 // mutants: roce-engine-judge
 Engine::RcQp* Engine::judge(const port::PacketRef& packet, wire::Packet& parsed) noexcept {
     if (!packet.icrc_ok) [[unlikely]] {
@@ -162,7 +163,7 @@ Engine::RcQp* Engine::judge(const port::PacketRef& packet, wire::Packet& parsed)
         drop(Drop::UnknownQpn);
         return nullptr;
     }
-    // Without a path it receives nothing yet, and says so itself.
+    // A queue pair without a path receives nothing yet, and counts the packet itself.
     const bool from_peer =
         packet.path == qp->path || qp->path == nullptr || packet.path->key().remote == qp->path->key().remote;
     if (!from_peer) [[unlikely]] {
@@ -172,7 +173,7 @@ Engine::RcQp* Engine::judge(const port::PacketRef& packet, wire::Packet& parsed)
     return qp;
 }
 
-// Buffers of early packets that were taken or dropped meanwhile.
+// Returns the buffers of early packets that were taken or dropped since the last call.
 // mutants: roce-engine-return-held
 void Engine::return_held() noexcept {
     std::array<void*, kBurst> cookies;
@@ -202,8 +203,9 @@ void Engine::after_input(RcQp& qp, Instant now) noexcept {
     keep_deadline(qp, now);  // its turn may be far away
 }
 
-// A hostile peer acknowledges what it can not have seen. The user that sees the completion may then write to memory
-// that waits to be sent. Looked for only where something waits, which an honest peer has not acknowledged.
+// Copies tails that the peer has acknowledged while they still wait here: a hostile peer can acknowledge packets that
+// it cannot have seen. The user that sees the completion may then write to that memory. Only called when something
+// waits, which an honest peer has not acknowledged.
 void Engine::copy_acknowledged(const RcQp& qp) noexcept {
     const Psn oldest = qp.pair.requester().unacknowledged_psn();
     const Qpn peer = qp.pair.attributes().dest_qpn;
@@ -214,8 +216,8 @@ void Engine::copy_acknowledged(const RcQp& qp) noexcept {
     sender_.copy_tails(port::TailFilter(acknowledged));
 }
 
-// A queue pair has one timer, at its deadline or before: deadlines mostly move away, and a timer that rings too early
-// is set again.
+// Keeps one timer for a queue pair, at its deadline or before. Deadlines mostly move away, and a timer that rings too
+// early is set again.
 void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
     const Instant deadline = qp.pair.next_deadline();
     if (deadline >= qp.timer_at) [[likely]] {

@@ -9,18 +9,18 @@ namespace cairn::roce {
 
 namespace {
 
-// A queue pair sends so many packets, then others take their turn.
+// A queue pair sends this many packets, then others take their turn.
 constexpr std::size_t kPacketsPerTurn = 32;
-// Then the acknowledgement that was put off may follow.
+// After these packets the acknowledgement that was put off may follow.
 constexpr std::size_t kMostPerTurn = kPacketsPerTurn + 1;
-// Of the sender's queue, for what peers wait for.
+// Room in the sender's queue for packets that peers wait for.
 constexpr std::size_t kRoomForAnswers = 32;
-// So many queue pairs are worth a look at each.
+// Up to this many queue pairs are worth a look at each.
 constexpr std::uint32_t kFewAnswers = 16;
 // Shorter payloads are copied: attaching them costs more.
 constexpr std::uint32_t kLeastTailBytes = 1024;
 
-// The payload need not be copied.
+// Returns true if the payload need not be copied.
 // mutants: roce-engine-can-stay
 bool can_stay(const rc::OutPacket& packet) noexcept {
     return packet.payload_bytes > kLeastTailBytes && packet.payload.count == 1 && packet.payload.sendable &&
@@ -90,8 +90,8 @@ void Engine::take_turn(RcQp& qp, Instant now) noexcept {
     keep_deadline(qp, now);
 }
 
-// The port takes less than there is, and turns come seldom. A queue pair that sends much does not hold up answers that
-// peers of other queue pairs wait for.
+// Sends short answers when the port takes less than there is, and turns come seldom. So a queue pair that sends much
+// does not hold up answers that peers of other queue pairs wait for.
 void Engine::answer_peers(Instant now) noexcept {
     for (std::uint32_t left = answering_.size(); left > 0 && sender_.queued() < Sender::kQueuePackets; --left) {
         const port::PacketRef buffer = sender_.take();
@@ -104,7 +104,7 @@ void Engine::answer_peers(Instant now) noexcept {
             qp.put_off = false;
             send(buffer, out_, qp, now);
         } else {
-            sender_.give_back(buffer);  // it left in its turn, or waits behind data
+            sender_.give_back(buffer);  // the answer left in its turn, or waits after data
         }
         if (qp.pair.owes_short_answer()) {
             answering_.push(qp);
@@ -112,8 +112,9 @@ void Engine::answer_peers(Instant now) noexcept {
     }
 }
 
-// True: it may have more. An acknowledgement leaves in one send with the first requests, which are equal: a peer is not
-// to have a request long before the acknowledgement that was due first.
+// Sends packets of one turn. Returns true if the queue pair may have more. An acknowledgement leaves in one send with
+// the first requests, which are equal. So a peer does not get a request long before the acknowledgement that was due
+// first.
 // mutants: roce-engine-send-some
 bool Engine::send_some(RcQp& qp, Instant now) noexcept {
     const bool lets_requests_go_first = qp.pair.owes_only_acknowledgement();
@@ -146,9 +147,10 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
     return acknowledges && acknowledge(qp, sent != 0, now);
 }
 
-// True: put off. An acknowledgement is less urgent than a request. Over a socket it leaves behind the requests of its
-// turn, in one send with them; a short packet between them would part them into two sends. Elsewhere it leaves by
-// itself in the next turn, so that neither end has to deal with it before the request.
+// Sends the acknowledgement that is owed, or puts it off. Returns true if it was put off. An acknowledgement is less
+// urgent than a request. Over a socket it leaves after the requests of its turn, in one send with them. A short packet
+// between them would part them into two sends. Elsewhere it leaves by itself in the next turn, so that neither end has
+// to deal with it before the request.
 // mutants: roce-engine-acknowledge
 bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
     qp.put_off = sent_requests && !batches_ && !qp.put_off;
@@ -165,12 +167,12 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
     if (qp.pair.poll_response(answer)) {
         send(buffer, answer, qp, now);
     } else {
-        sender_.give_back(buffer);  // it failed by its requests
+        sender_.give_back(buffer);  // the queue pair failed by its requests
     }
     return false;
 }
 
-// The one point where packets of connections leave. The headers are in the buffer.
+// The one function by which packets of connections leave. The headers are in the buffer.
 // mutants: roce-engine-send
 void Engine::send(const port::PacketRef& buffer, const rc::OutPacket& packet, RcQp& qp, Instant now) noexcept {
     contexts_.use_for(packet.headers()[0], qp);

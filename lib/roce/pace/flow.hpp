@@ -16,7 +16,7 @@ public:
         : control_(link_bytes_per_s, now, dcqcn_for_link(link_bytes_per_s)), paid_(now) {}
 
     void on_cnp(Instant now) noexcept { control_.on_cnp(now); }
-    // The rate is below the link's.
+    // Returns true if the rate is below the link's.
     [[nodiscard]] bool is_congested(Instant now) noexcept {
         control_.on_timeout(now);
         return !control_.is_uncongested();
@@ -27,7 +27,7 @@ public:
         control_.on_sent(bytes, now);
         paid_.charge(control_.gap(bytes), now);
     }
-    // How many packets of `bytes` may leave in `span` at the rate, rounded up.
+    // Returns how many packets of `bytes` may leave in `span` at the rate, rounded up.
     [[nodiscard]] std::uint32_t packets_in(Duration span, std::size_t bytes) const noexcept {
         return static_cast<std::uint32_t>(span.ns / std::max<std::int64_t>(control_.gap(bytes).ns, 1)) + 1;
     }

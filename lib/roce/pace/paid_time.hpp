@@ -1,4 +1,4 @@
-// When a paced flow may send again.
+// PaidTime: when a paced flow may send again.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace cairn::roce {
 
-// Each packet of a paced flow moves the time on by what the packet costs at the flow's rate. A batch may leave ahead of
+// Each packet of a paced flow moves the time on by the packet's cost at the flow's rate. A batch may leave ahead of
 // that time. A flow that was silent for long has saved no more than kPacingSlack.
 class PaidTime {
 public:
@@ -17,7 +17,7 @@ public:
 
     // mutants: pace-paid-time-may-send
     [[nodiscard]] bool may_send(Instant now) const noexcept { return at_ <= now + kPacingBatch; }
-    // A packet left that takes `gap` at the flow's rate.
+    // Charges a packet that takes `gap` at the flow's rate.
     // mutants: pace-paid-time-charge
     void charge(Duration gap, Instant now) noexcept { at_ = std::max(at_, now - kPacingSlack) + gap; }
     [[nodiscard]] Instant at() const noexcept { return at_; }

@@ -1,4 +1,4 @@
-// How long a peer takes to answer, and after how long a silence a packet counts as lost (RFC 6298).
+// The time that a peer takes to answer, and the silence after which a packet counts as lost (RFC 6298).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr Duration kRtoMin = milliseconds(4);  // a shorter silence may be a pee
 
 class RoundTrip {
 public:
-    // `rtt` was measured on a packet that was sent once, and holds no pause of our own.
+    // Takes a round trip. `rtt` was measured on a packet that was sent once, and holds no pause of our own.
     void sample(Duration rtt) noexcept {
         const std::int64_t measured = std::max<std::int64_t>(rtt.ns, 1);
         if (smoothed_ns_ == 0) {
@@ -29,7 +29,8 @@ public:
     [[nodiscard]] Duration smoothed() const noexcept { return {smoothed_ns_}; }
 
     static constexpr std::uint32_t kMostDoublings = 10;
-    // The silence after which a packet counts as lost, doubled for each such silence in a row. There is a sample.
+    // Returns the silence after which a packet counts as lost, doubled for each such silence in a row. There is a
+    // sample.
     // mutants: pace-round-trip-timeout
     [[nodiscard]] Duration timeout(std::uint32_t silences) const noexcept {
         return std::max(kRtoMin, Duration{smoothed_ns_ + 4 * variation_ns_}) *

@@ -57,7 +57,7 @@ void Timely::decide(Duration rtt, double weight) noexcept {
     falling_in_a_row_ = difference < Duration{} ? falling_in_a_row_ + 1 : 0;
     mean_difference_ns_ = (1 - parameters_.ewma_alpha) * mean_difference_ns_ +
                           parameters_.ewma_alpha * static_cast<double>(difference.ns);
-    // A round trip far above rtt_low is a full window's: what leaves is the window over that, not the rate.
+    // A round trip far above rtt_low is a full window's: packets leave at one window per round trip, not at the rate.
     const double deepest = parameters_.per_round_trip ? std::min(1.0, ratio(parameters_.rtt_low, rtt)) : 1;
     const double least =
         std::max(rate_bytes_per_s() * std::min(parameters_.decrease_most, deepest), parameters_.rate_min_bytes_per_s);

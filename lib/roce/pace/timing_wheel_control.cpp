@@ -6,7 +6,7 @@ namespace cairn::roce {
 
 namespace {
 
-// A time at the horizon can lie in the slot two behind the last whole one: the present is rounded down, it is not.
+// A time at the horizon can lie in the slot two after the last whole one: the present is rounded down, the time is not.
 // mutants: pace-timing-wheel-slots-for
 std::uint32_t slots_for(Duration horizon) noexcept {
     CAIRN_ASSERT(horizon > Duration{} && horizon <= kTimingWheelHorizonMax);

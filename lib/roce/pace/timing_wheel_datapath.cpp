@@ -48,7 +48,7 @@ Instant TimingWheelSlots::next_due() const noexcept {
         return Instant::never();
     }
     std::int64_t slot = cursor_;
-    if (links_[slots_].next == slots_) {  // else the sink asks, and there is more for it
+    if (links_[slots_].next == slots_) {  // else the sink asks, and more is due
         slot += empty_from(list_of(cursor_), slots_);
     }
     return {slot * kSlot.ns};

@@ -1,4 +1,4 @@
-// The slots of a timing wheel, without what its entries carry.
+// The slots of a timing wheel, without the contents of its entries.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,20 @@ constexpr Duration kSlot = nanoseconds(500);                 // as in eRPC
 constexpr Duration kTimingWheelHorizonMax = seconds(1);      // 2^21 slots, 16 MiB
 constexpr std::uint32_t kTimingWheelCapacityMax = 1U << 30;  // entries
 
-// Names one entry until it is handed out or cancelled, after that nothing, until 2^32 later uses of the place. The
-// default names nothing.
+// Names one entry until it is handed out or cancelled. After that it names nothing, until the place was used 2^32 times
+// more. The default names nothing.
 struct TimingWheelHandle {
     std::uint32_t node = 0;
     std::uint32_t generation = 0;
     constexpr explicit operator bool() const noexcept { return node != 0; }
 };
 
-// Nodes in lists, one list per slot. Used by TimingWheel alone.
+// Nodes in lists, one list per slot. Only TimingWheel uses it.
 class TimingWheelSlots {
 public:
     TimingWheelSlots(Duration horizon, std::uint32_t capacity, Instant now);
 
-    // A node in the slot of `when`, or 0 when all are in use.
+    // Returns a node in the slot of `when`, or 0 if all are in use.
     // mutants: pace-timing-wheel-slots-insert
     [[nodiscard]] std::uint32_t insert(Instant when) noexcept {
         const std::uint32_t node = free_;
@@ -50,11 +50,11 @@ public:
         ++size_;
         return node;
     }
-    // Moves all that is due at `now` to the list of due nodes, by slot and within a slot by age.
+    // Moves all nodes due at `now` to the list of due nodes, by slot and within a slot by age.
     // mutants: pace-timing-wheel-slots-collect-due
     void collect_due(Instant now) noexcept {
         CAIRN_ASSERT(links_[slots_].next == slots_);
-        // Most turns: their time is in the slot of the turn before.
+        // In most turns the time is in the slot of the turn before.
         const std::uint32_t list = list_of(cursor_);
         if (now.ns < (cursor_ + 1) * kSlot.ns && (occupied_[list / 64] >> (list % 64) & 1U) == 0) [[likely]] {
             return;
@@ -65,7 +65,7 @@ public:
         }
         cursor_ = target;
     }
-    // The first due node, now free again (its number stays valid to read the entry by), or 0.
+    // Returns the first due node, or 0. The node is free again; its number stays valid to read the entry by.
     [[nodiscard]] std::uint32_t pop_due() noexcept {
         const std::uint32_t node = links_[slots_].next;
         if (node == slots_) {
@@ -100,7 +100,7 @@ public:
     void check_invariants() const noexcept;
 
 private:
-    // Slots are numbered from the epoch; far from it the numbers end, so that no sum of them overflows.
+    // Slots are numbered from the epoch. The numbers are bounded far from it, so that no sum of them overflows.
     static constexpr std::int64_t kSlotMax = std::numeric_limits<std::int64_t>::max() / kSlot.ns - (1LL << 32);
     static std::int64_t slot_at_or_before(Instant when) noexcept {
         return std::clamp(when.ns / kSlot.ns - (when.ns % kSlot.ns < 0 ? 1 : 0), -kSlotMax, kSlotMax);
@@ -112,18 +112,18 @@ private:
     [[nodiscard]] std::uint32_t list_of(std::int64_t slot) const noexcept {
         return static_cast<std::uint32_t>(slot) & (slots_ - 1);
     }
-    // How many slots from list `from` on are empty; `limit` when no fewer are.
+    // Returns how many slots from list `from` on are empty, at most `limit`.
     [[nodiscard]] std::uint32_t empty_from(std::uint32_t from, std::uint32_t limit) const noexcept;
     // Collects from the `count` slots that begin at the cursor.
     void gather(std::uint32_t count) noexcept;
 
-    // Lists are circles through a node of their own: nodes 0 to slots_ - 1 are the slots', node slots_ that of the
-    // list of due nodes, the others are entries.
+    // Lists are circles through a node of their own. Nodes 0 to slots_ - 1 belong to the slots, node slots_ to the list
+    // of due nodes; the others are entries.
     struct Link {
         std::uint32_t next;
         std::uint32_t prev;
     };
-    std::int64_t cursor_;                     // the current slot: that of the latest `now`
+    std::int64_t cursor_;                     // the current slot, of the latest `now`
     std::uint32_t slots_;                     // a power of two, at least 64
     std::uint32_t size_ = 0;                  // nodes in lists
     std::uint32_t free_;                      // first free node, linked by `next`; 0: none

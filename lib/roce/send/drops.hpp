@@ -1,5 +1,5 @@
-// Why datagrams are dropped: one list of reason, counter name, and what a non-zero value tells the operator. Drops are
-// counted, never logged.
+// The reasons to drop datagrams: one list of reason, counter name, and what a non-zero value tells the operator. Drops
+// are counted, never logged.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -32,7 +32,7 @@ bool Sender::refill() noexcept {
     return true;
 }
 
-// Too small to be kept, or there is no place.
+// Takes a buffer that is too small to be kept, or for which there is no place.
 [[gnu::noinline]] void Sender::give_back_slowly(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept {
     port::PacketRef buffer{.data = data, .cookie = cookie, .room = room};
     if (room < room_) [[unlikely]] {
@@ -57,7 +57,7 @@ void Sender::set_end(std::size_t queued) noexcept {
     stop_ = queue_.data() + std::min(kQueuePackets, (queued / burst_ + 1) * burst_);
 }
 
-// False: the queue is full although the port was asked.
+// Returns false if the queue is still full after the port was offered its packets.
 bool Sender::make_room(Instant now) noexcept {
     flush(now);
     return queued() < kQueuePackets;
@@ -80,14 +80,15 @@ void Sender::flush_queued(Instant now) noexcept {
     refused_ = sent != queued_before;
 }
 
-// A run begins.
+// Pins the path of a run that begins.
 void Sender::keep_path(port::Path* path) noexcept {
     path->pin();
     pinned_[pinned_count_++] = path;
     last_path_ = path;
 }
 
-// The first `sent` packets leave the queue. The run that the first of the others is in keeps its pin.
+// Unpins the paths of the first `sent` packets, which leave the queue. The run of the first remaining packet keeps its
+// pin.
 void Sender::let_paths_go(std::size_t sent) noexcept {
     if (sent == queued()) [[likely]] {
         for (; pinned_count_ != 0; --pinned_count_) {

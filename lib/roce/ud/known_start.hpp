@@ -1,4 +1,4 @@
-// What ordinary datagrams to one queue pair have in common, as words that one comparison each stands for.
+// The common words of ordinary datagrams to one queue pair: one comparison each replaces judging their fields.
 #pragma once
 
 #include <bit>
@@ -11,25 +11,25 @@
 
 namespace cairn::roce {
 
-// A datagram that fits() and has the source word of its peer needs no judgement of its BTH and DETH: its opcode,
-// transport version, P_Key, destination and Q_Key are right, no switch has spoken (FECN, BECN), and it comes from that
-// queue pair. Free are SE, MigReq and pad, which the reader looks at, AckReq and PSN. A datagram that does not fit is
-// no error: it is judged the ordinary way.
+// A datagram that fits() and has the source word of its peer needs no judgement of its BTH and DETH. Its opcode,
+// transport version, P_Key, destination and Q_Key are right, no switch has set FECN or BECN, and it comes from that
+// queue pair. Free are SE, MigReq and pad, which the reader looks at, and AckReq and PSN. A datagram that does not fit
+// is no error: it is judged the ordinary way.
 class KnownStart {
 public:
     static constexpr std::size_t kBytes = sizeof(wire::RawUd);
 
-    // Fits nothing.
+    // Makes a start that no datagram fits.
     KnownStart() noexcept = default;
-    // Of SENDs without immediate data to `qpn`.
+    // Makes the start of SENDs without immediate data to `qpn`.
     KnownStart(Qpn qpn, Pkey pkey) noexcept {
         const wire::RawUd raw = wire::UdHeader{.to = qpn, .pkey = pkey}.raw(0);
         start_ = load(reinterpret_cast<const std::uint8_t*>(&raw)) & kFixed;
     }
 
-    // `datagram`: kBytes of it can be read.
+    // Returns true if the datagram begins so. kBytes of it can be read.
     [[nodiscard]] bool fits(const std::uint8_t* datagram) const noexcept { return (load(datagram) & kFixed) == start_; }
-    // The word of datagrams that `from` sends with this Q_Key, to be compared with word_of() of one.
+    // Returns the word of datagrams that `from` sends with this Q_Key, to be compared with a datagram's word_of().
     [[nodiscard]] static std::uint64_t source_word(Qkey qkey, Qpn from) noexcept {
         const wire::RawUd raw = wire::UdHeader{.qkey = qkey, .from = from}.raw(0);
         return word_of(reinterpret_cast<const std::uint8_t*>(&raw));
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    // Of the first eight bytes of a BTH all but SE, MigReq and pad.
+    // All of the first eight bytes of a BTH but SE, MigReq and pad.
     // mutants: ud-known-start-fixed
     static constexpr std::uint64_t kFixed =
         std::endian::native == std::endian::little ? 0xffffffffffff0fffU : 0xff0fffffffffffffU;

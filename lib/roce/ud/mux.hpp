@@ -21,7 +21,7 @@
 
 namespace cairn::roce {
 
-// Where a datagram goes: a verbs address handle, the remote QPN and the Q_Key together.
+// The destination of a datagram: a verbs address handle, the remote QPN and the Q_Key together.
 struct UdAddress {
     port::Path* path = nullptr;
     Qpn qpn{};
@@ -29,8 +29,8 @@ struct UdAddress {
 };
 
 // One delivered datagram. The payload lies in the buffer of `packet`. A receiver keeps the buffer by copying *packet
-// and setting packet->cookie to nullptr; otherwise the buffer is released. A datagram to a group that this worker sends
-// itself has the path that it leaves by, and its buffer is not kept (asserted).
+// and setting packet->cookie to nullptr; otherwise the buffer is released. A datagram to a group that this worker
+// itself sends has the path that it leaves by, and its buffer is not kept (asserted).
 struct UdDatagram {
     port::PacketRef* packet = nullptr;
     std::uint8_t* payload = nullptr;
@@ -45,15 +45,15 @@ class UdReceiver {
 public:
     virtual ~UdReceiver() = default;
     virtual void on_datagrams(std::span<const UdDatagram> datagrams, Instant now) noexcept = 0;
-    // The short path: takes packets from the front that the receiver knows by their bytes. Returns how many; it owns
-    // their buffers. Nobody but the port has judged them. The rest comes by on_datagrams() where it is for this
-    // receiver.
+    // Takes packets from the front that the receiver recognises by their bytes: the short path. Returns their number;
+    // the receiver then owns their buffers. Only the port has judged them. The rest comes by on_datagrams() if it is
+    // for this receiver.
     [[nodiscard]] virtual std::size_t take_known(std::span<port::PacketRef> burst, Instant now) noexcept {
         static_cast<void>(burst);
         static_cast<void>(now);
         return 0;
     }
-    // Whether take_known() may take any.
+    // Returns true if take_known() may take any.
     [[nodiscard]] bool knows_packets() const noexcept { return knows_packets_; }
 
 protected:
@@ -71,21 +71,21 @@ class UdEntry {
 public:
     UdEntry(const UdConfig& config, UdReceiver& receiver) noexcept;
     [[nodiscard]] const UdConfig& config() const noexcept { return config_; }
-    // The keys that its datagrams must carry from now on.
+    // Sets the keys that its datagrams must carry from now on.
     void set_keys(Pkey pkey, Qkey qkey) noexcept;
 
     // Returns the headers of a datagram to `to`, with PSN 0, to be completed and emitted.
     [[nodiscard]] wire::UdHeader header_to(const UdAddress& to) const noexcept {
         return {to.qpn, to.qkey, config_.qpn, config_.pkey};
     }
-    // Returns the same as bytes, of a datagram without payload: a template. stamp() completes a copy of it.
+    // As header_to(), as the bytes of a datagram without payload: a template. stamp() completes a copy of it.
     [[nodiscard]] wire::RawUd make_header(const UdAddress& to) const noexcept;
     // Writes the PSN of the next datagram into the headers at `header`.
     void stamp(std::uint8_t* header) noexcept {
         const Be32 psn_word{next_psn().value()};  // AckReq and reserved bits 0
         std::memcpy(header + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
     }
-    // The PSN of the next packet. Receivers do not check it, captures do.
+    // Returns the PSN of the next packet. Receivers do not check it, captures show it.
     [[nodiscard]] Psn next_psn() noexcept {
         const Psn psn = psn_;
         psn_ = psn_.next();
@@ -107,22 +107,24 @@ class UdMux {
 public:
     explicit UdMux(port::Port& port);
 
-    // Errors: the number is taken or out of range, the path MTU is no legal one or above the link's.
+    // Creates a queue pair. Errors: the number is taken or out of range, the path MTU is no legal one or above the
+    // link's.
     Result<UdEntry*> create_qp(const UdConfig& config, UdReceiver& receiver);
     void destroy_qp(UdEntry* qp) noexcept;
 
     [[nodiscard]] bool is_taken(Qpn qpn) const noexcept { return find(qpn) != nullptr; }
-    // The queue pair gets a copy of each datagram to the multicast group; its receiver keeps no buffers of these.
-    // Errors: the address is none of a group, the port can not join the group, the queue pair is in it already.
+    // Gives the queue pair a copy of each datagram to the multicast group; its receiver keeps no buffers of these.
+    // Errors: the address is no group's, the port cannot join the group, the queue pair is in it already.
     Status attach(UdEntry& qp, const net::IpAddress& group);
-    // False: the queue pair was not in the group.
+    // Takes the queue pair out of the group. Returns false if it was not in the group.
     bool detach(UdEntry& qp, const net::IpAddress& group) noexcept;
     // Delivers a datagram that is about to be sent to a group to the members here, unless the port brings it back.
     void loop_back(port::PacketRef packet, Instant now) noexcept;
 
-    // Takes packets from the front that the receiver of the last run knows by their bytes, as UdReceiver::take_known().
+    // Takes packets from the front that the receiver of the last run recognises by their bytes, as
+    // UdReceiver::take_known().
     [[nodiscard]] std::size_t take_known(std::span<port::PacketRef> burst, Instant now) noexcept;
-    // Judges the whole burst, then delivers runs to their receivers. Buffers that no receiver kept are released.
+    // Judges the whole burst, then delivers runs to their receivers. Buffers that receivers did not keep are released.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
 
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
@@ -139,12 +141,12 @@ private:
         UdEntry* owner = nullptr;
         std::span<const UdDatagram> datagrams;
     };
-    struct Ordinary;  // what an ordinary packet looks like
+    struct Ordinary;  // the form of an ordinary packet
     // Judges the packets into datagrams_ and runs_. Returns how many runs are to be delivered.
     [[nodiscard]] std::size_t take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
     // Returns the queue pair of a packet that is not ordinary; nullptr: the packet was dropped.
     [[nodiscard]] [[gnu::noinline]] UdEntry* take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept;
-    // Judges whether the packet is a datagram. Returns nullopt and writes `parts`, or returns why it is none.
+    // Judges if the packet is a datagram. Returns nullopt and writes `parts`, or returns the reason why it is none.
     [[nodiscard]] static std::optional<Drop> judge(const port::PacketRef& packet, wire::UdParts& parts) noexcept;
     [[nodiscard]] static std::optional<Drop> judge_for(const UdEntry& qp, const wire::UdParts& parts) noexcept;
     void deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept;

@@ -11,7 +11,7 @@ namespace cairn::roce {
 
 namespace {
 
-// Numbers begin anew behind the last one: those of queue pairs that ended are free again.
+// Numbers begin anew after the last one: numbers of queue pairs that ended are free again.
 constexpr std::uint32_t kFirstQpn = 0x11;
 constexpr std::uint32_t behind(std::uint32_t qpn) noexcept {
     constexpr std::uint32_t kLastQpn = 0xfffffe;  // the next is for groups (IBTA vol. 1, 10.5.1.1)

@@ -32,7 +32,7 @@ UdEntry* UdMux::find(Qpn qpn) const noexcept {
     return nullptr;
 }
 
-// Most packets are ordinary and for the queue pair of the one before: what that takes, made ready for a burst.
+// Recognises ordinary packets for the queue pair of the packet before, as most packets are. Prepared once for a burst.
 struct UdMux::Ordinary {
     // Opcode, version, P_Key, destination QPN. Free are SE, MigReq, pad and congestion bits.
     static constexpr std::uint64_t kFixed =
@@ -48,14 +48,14 @@ struct UdMux::Ordinary {
         }
     }
 
-    // True when `packet` is one; `out` is written but for its packet. Reads a whole header however short the packet
-    // is: its buffer has the room, and its length is then refused.
+    // Returns true if `packet` is ordinary; `out` is then written but for its packet. Reads a whole header even if the
+    // packet is shorter: its buffer has the room, and its length is then refused.
     // mutants: ud-mux-take-ordinary
     [[nodiscard]] bool take(const port::PacketRef& packet, UdDatagram& out) const noexcept {
         const std::uint8_t* const at = packet.data;
         const std::uint32_t pad = wire::Bth::pad_of(*reinterpret_cast<const wire::RawBth*>(at));
         const std::uint32_t behind = packet.len - std::uint32_t{wire::kUdOverheadBytes};  // payload and pad
-        const std::uint32_t payload_bytes = behind - pad;                                 // huge when there is less
+        const std::uint32_t payload_bytes = behind - pad;                                 // huge if there is less
         if ((load<std::uint64_t>(at) & kFixed) != start || load<std::uint32_t>(at + kQkeyAt) != qkey ||
             payload_bytes > most_bytes || (behind & 3U) != 0 || !packet.icrc_ok) [[unlikely]] {
             return false;
@@ -137,7 +137,7 @@ UdEntry* UdMux::take_other(port::PacketRef& packet, UdDatagram& out, Instant now
     return qp;
 }
 
-// To each member its own copy, which it makes.
+// Delivers the packet to each member, which makes its own copy.
 // mutants: ud-mux-deliver-to-group
 void UdMux::deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept {
     const port::PathKey& key = packet.path->key();
@@ -205,7 +205,7 @@ std::size_t UdMux::take_known(std::span<port::PacketRef> burst, Instant now) noe
 }
 
 void UdMux::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
-    // Behind the first packet that is not known all go the long way, in runs, as receivers count bursts.
+    // All packets after the first one that is not recognised go the long way, in runs, as receivers count bursts.
     burst = burst.subspan(take_known(burst, now));
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));

@@ -16,14 +16,14 @@
 
 namespace cairn::roce {
 
-// A SEND of one packet at most, with immediate data or not. A Q_Key whose highest bit is set stands for the queue
+// A SEND of one packet at most, with or without immediate data. A Q_Key whose highest bit is set stands for the queue
 // pair's own (10.2.5).
 struct UdRequest {
     SendRequest work{};
     UdAddress to{};
 };
 
-// What a UD queue pair uses and may share with others. All of it outlives the queue pair.
+// The objects that a UD queue pair uses and may share with others. All of them outlive the queue pair.
 struct UdContext {
     UdMux& datagrams;
     Sender& sender;
@@ -33,14 +33,14 @@ struct UdContext {
     ReceiveQueue* shared_receives = nullptr;  // nullptr: the queue pair has its own
 };
 
-// In the memory of a receive request kGrhBytes stand in front of the message: the IPv6 header, or zeros and the IPv4
-// header in the last 20. A message that finds no receive request, or one too short, is dropped and counted.
+// The memory of a receive request begins with kGrhBytes: the IPv6 header, or zeros and the IPv4 header in the last 20.
+// The message follows. A message that finds no receive request, or one too short, is dropped and counted.
 //
-// A send request completes when its packet is made: the packet has a copy of the user's memory. Driven by the worker
-// that owns the port.
+// A send request completes when its packet is made, since the packet has a copy of the user's memory. Driven by the
+// worker that owns the port.
 class UdQueuePair final : public Turn, private UdReceiver {
 public:
-    // Errors: as UdMux::create_qp(). `pd` exists (asserted); the queue pair holds it.
+    // Creates a queue pair. Errors: as UdMux::create_qp(). `pd` exists (asserted); the queue pair holds it.
     static Result<std::unique_ptr<UdQueuePair>> create(Qpn qpn, Pd pd, const QpCapacity& capacity,
                                                        std::uint32_t path_mtu_bytes, const UdContext& context);
     ~UdQueuePair() override;
@@ -48,13 +48,13 @@ public:
     // As rc::QueuePair::modify(). A send request that fails leads to SQE.
     [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which,
                                                       const QpAttributes& values) noexcept;
-    // What post_send() would return now.
+    // Returns the present verdict of post_send().
     [[nodiscard]] PostVerdict judge_send(const SendRequest& work) const noexcept;
-    // TooLong: the message is longer than the path MTU. The path is pinned until the packet is made.
+    // Posts a request. TooLong: the message is longer than the path MTU. The path is pinned until the packet is made.
     [[nodiscard]] PostVerdict post_send(const UdRequest& request) noexcept;
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;
 
-    // Makes up to `most` packets. True: it may have more.
+    // Makes up to `most` packets. Returns true if it may have more.
     [[nodiscard]] bool transmit(std::size_t most, Instant now) noexcept;
 
     // As UdMux::attach() and detach().
@@ -77,7 +77,7 @@ private:
     [[nodiscard]] std::optional<Drop> judge(const UdDatagram& datagram) noexcept;
     void take(const UdDatagram& datagram) noexcept;
     [[nodiscard]] bool place_datagram(const UdDatagram& datagram, std::span<const Sge> sges) const noexcept;
-    // Returns the length of the packet; 0: its region does not allow an SGE.
+    // Returns the length of the packet; 0 if its region does not allow an SGE.
     [[nodiscard]] std::size_t make_packet(SendWqe& wqe, const port::PacketRef& buffer) noexcept;
     [[nodiscard]] const UdAddress& destination_of_head() const noexcept {
         return destinations_[sends_.head() & (destinations_.size() - 1)];

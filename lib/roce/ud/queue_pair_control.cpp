@@ -72,7 +72,7 @@ Status UdQueuePair::attach(const net::IpAddress& group) {
 
 // mutants: ud-queue-pair-detach
 bool UdQueuePair::detach(const net::IpAddress& group) noexcept {
-    const net::IpAddress left = group;  // perhaps one of ours
+    const net::IpAddress left = group;  // `group` may lie in groups_
     std::erase(groups_, left);
     return datagrams_.detach(*qp_, left);
 }

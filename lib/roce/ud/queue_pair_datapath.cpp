@@ -1,4 +1,4 @@
-// Datagrams out of work requests, and into receive requests.
+// Makes datagrams from work requests, and puts received ones into receive requests.
 #include <array>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kOwnQkey = 0x80000000U;
 constexpr std::uint8_t kSolicited = 0x80;
 
-// The IP header of the datagram as a GRH: an IPv4 one in the last 20 of its 40 bytes (annex A17, A17.4.5.1).
+// Returns the IP header of the datagram as a GRH: an IPv4 header in the last 20 of its 40 bytes (annex A17, A17.4.5.1).
 // mutants: ud-queue-pair-grh-of
 std::array<std::uint8_t, kGrhBytes> grh_of(const port::PacketRef& packet) noexcept {
     std::array<std::uint8_t, port::Path::kLowerBytesV6> lower{};
@@ -86,7 +86,8 @@ bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
             flush_sends();
             return false;
         }
-        // Done with before it leaves: what it causes, if it comes back from a group, may end the queue pair.
+        // The request is completed before its packet leaves. If the packet comes back from a group, its effects may end
+        // the queue pair.
         port::Path* const path = destination_of_head().path;
         complete_head(CompletionStatus::Success);
         if (path->key().remote.is_group()) {
@@ -100,7 +101,7 @@ bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
     return false;
 }
 
-// Returns its bytes; 0: an SGE is not allowed, or its memory not there any more.
+// Returns the packet's bytes; 0 if an SGE is not allowed, or its memory is not there any more.
 std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer) noexcept {
     Pieces payload;
     if (wqe.flags.is_inline) {
