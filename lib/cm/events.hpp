@@ -1,4 +1,4 @@
-// The events of the connection manager. Each tells its user what happened, and names the call that answers it, if any.
+// The events of the connection manager. The comment of each has its meaning and the call that answers it, if any.
 #pragma once
 
 #include <optional>

@@ -31,7 +31,7 @@ struct ToAll {
 };
 using Steering = std::variant<ToNamed, ToListener, ToAll>;
 
-// Reads what the message names. A pure function.
+// Reads the name in the message. A pure function.
 // mutants: cm-steer
 [[nodiscard]] inline Steering steer(const wire::CmMessage& message) noexcept {
     return std::visit(

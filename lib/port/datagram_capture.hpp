@@ -22,7 +22,8 @@ public:
 
     // Opens the file. `lanes` is the number of threads that record.
     static Result<std::unique_ptr<DatagramCapture>> open(const std::string& file_name, std::size_t lanes = 1);
-    // Prints what was written. Frames that the file does not take within a second are lost.
+    // Prints the number of datagrams written and missed, on stderr. Frames that the file does not take within a second
+    // are lost.
     ~DatagramCapture();
     DatagramCapture(const DatagramCapture&) = delete;
     DatagramCapture& operator=(const DatagramCapture&) = delete;
