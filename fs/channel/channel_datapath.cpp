@@ -16,13 +16,13 @@ namespace cairn::fs {
 
 namespace {
 
-// The word of a sleeper that waits on it.
+// Returns the address of a sleeper's word.
 std::uint32_t* futex_of(DoorbellWord& word) noexcept {
     static_assert(sizeof(word.asleep) == sizeof(std::uint32_t));
     return reinterpret_cast<std::uint32_t*>(&word.asleep);
 }
 
-constexpr int kLooks = 2000;  // before a client sleeps
+constexpr int kLooks = 2000;  // how often a client looks before it sleeps
 constexpr int kLooksAtOnce = 32;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::uint64_t ShardEnd::take_pending() noexcept {
     return pending.exchange(0, std::memory_order_acq_rel) & slots;
 }
 
-// The length is read once, like all else.
+// Reads the length once, as everything else.
 // mutants: fs-shard-end-take
 std::optional<std::span<const std::uint8_t>> ShardEnd::take(std::uint32_t slot) noexcept {
     if (breach_ != ChannelBreach::None) {
@@ -127,7 +127,7 @@ void ClientEnd::wait(Duration at_most) noexcept {
             return;
         }
         if (look % kLooksAtOnce == kLooksAtOnce - 1) {
-            sched_yield();  // who answers may need this CPU
+            sched_yield();  // the shard may need this CPU to answer
         } else {
             __builtin_ia32_pause();
         }

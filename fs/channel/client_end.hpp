@@ -17,21 +17,22 @@ public:
     ClientEnd(Segment segment, int shard_doorbell) noexcept
         : segment_(std::move(segment)), shard_doorbell_(shard_doorbell) {}
 
-    // Returns a free slot, which is the caller's until its answer was taken; nothing if all are in use.
+    // Returns a free slot, or nothing if all are in use. The caller owns it until it gives the slot back.
     [[nodiscard]] std::optional<std::uint32_t> take_slot() noexcept;
-    // Where a request is written, and its data.
+    // Returns the room for a slot's request. The data of the request go to data().
     [[nodiscard]] std::span<std::uint8_t> request(std::uint32_t slot) noexcept { return segment_.request(slot); }
     [[nodiscard]] std::span<std::uint8_t> data(std::uint32_t slot) noexcept { return segment_.data(slot); }
-    // The request is there: so many bytes, at most kRequestBytes (asserted). Wakes the shard if it sleeps.
+    // Sends the request that was written: `bytes` of it, at most kRequestBytes (asserted). Wakes the shard if it
+    // sleeps.
     void ask(std::uint32_t slot, std::uint32_t bytes) noexcept;
     // Returns the answer, or nothing if it has not come. It stays until the slot is given back.
     [[nodiscard]] std::optional<std::span<const std::uint8_t>> answer(std::uint32_t slot) const noexcept;
-    // The slot is free. Its answer has come (asserted).
+    // Frees the slot. Its answer has come (asserted).
     void give_back(std::uint32_t slot) noexcept;
 
-    // Returns once a slot that was asked is answered, or after this time. Looks for a while, then sleeps.
+    // Looks for a while, then sleeps. Returns once a slot that was asked is answered, or after `at_most`.
     void wait(Duration at_most) noexcept;
-    // An answer that was not given back is there.
+    // True if there is an answer whose slot was not given back.
     [[nodiscard]] bool any_answered() const noexcept;
 
 private:

@@ -16,7 +16,7 @@ std::size_t round_up(std::size_t bytes) noexcept {
     return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-// Where the data begin, on a page.
+// Returns where the data begin, on a page.
 std::size_t data_at(const ChannelShape& shape) noexcept {
     return round_up(sizeof(SegmentHead) + shape.slots * kSlotBytes);
 }

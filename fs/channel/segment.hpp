@@ -14,14 +14,14 @@
 
 namespace cairn::fs {
 
-// How much a channel has. The daemon chooses and says it; both ends map as much.
+// The size of a channel. The daemon chooses and announces it; both ends map that much.
 struct ChannelShape {
     static constexpr std::uint32_t kMostSlots = 64;
     static constexpr std::uint32_t kMostDataBytes = 64U << 20U;
-    static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31U;  // data of all slots
+    static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31U;  // data of all slots together
 
     std::uint32_t slots = 8;
-    std::uint32_t data_bytes = 2U << 20U;  // of a slot, whole pages
+    std::uint32_t data_bytes = 2U << 20U;  // for each slot, whole pages
 
     [[nodiscard]] bool is_valid() const noexcept {
         return slots != 0 && slots <= kMostSlots && data_bytes != 0 && data_bytes <= kMostDataBytes &&
@@ -30,13 +30,13 @@ struct ChannelShape {
     friend bool operator==(const ChannelShape&, const ChannelShape&) noexcept = default;
 };
 
-constexpr std::uint32_t kRequestBytes = 4608;  // of a request: a head, and the longest link's target or two names
-constexpr std::uint32_t kAnswerBytes = 4608;   // likewise
+constexpr std::uint32_t kRequestBytes = 4608;  // a head, and the longest link's target or two names
+constexpr std::uint32_t kAnswerBytes = 4608;   // for an answer
 
-// The head of a segment. Each side's words have lines of their own.
+// The head of a segment. The words of each side have cache lines of their own.
 struct alignas(kCacheLineBytes) SegmentHead {
     std::atomic<std::uint64_t> pending{0};                  // a bit for each slot with a new request
-    alignas(kCacheLineBytes) DoorbellWord shard_sleeps{};   // wakes the shard: the client has its descriptor
+    alignas(kCacheLineBytes) DoorbellWord shard_sleeps{};   // wakes the shard; the client has its descriptor
     alignas(kCacheLineBytes) DoorbellWord client_sleeps{};  // wakes the client, which waits on this word (futex)
 };
 
@@ -51,17 +51,18 @@ static_assert(sizeof(SlotHead) == 2 * kCacheLineBytes && std::atomic<std::uint64
 // A mapping of a segment. The memory stays where it is until the object ends.
 class Segment {
 public:
-    // Makes a segment, sealed: its length is the same for good. `shape` is valid (asserted). Errors: no memory.
+    // Makes a segment. It is sealed: its length never changes. `shape` is valid (asserted). Errors: no memory.
     static Result<Segment> create(const ChannelShape& shape);
-    // Maps a segment that a daemon made. Takes the descriptor. Errors: the segment has another length, or can be cut.
+    // Maps a segment that a daemon made, and takes its descriptor. Errors: the segment has another length, or can be
+    // cut.
     static Result<Segment> map(int fd, const ChannelShape& shape);
 
     [[nodiscard]] const ChannelShape& shape() const noexcept { return shape_; }
-    // Belongs to the segment.
+    // Returns the descriptor, which belongs to the segment.
     [[nodiscard]] int fd() const noexcept { return shared_.fd(); }
     [[nodiscard]] std::span<std::uint8_t> memory() const noexcept { return shared_.bytes(); }
     [[nodiscard]] SegmentHead& head() const noexcept { return *reinterpret_cast<SegmentHead*>(memory().data()); }
-    // `slot` is below the shape's (asserted) in what follows.
+    // In the functions below `slot` is less than the shape's number of slots (asserted).
     [[nodiscard]] SlotHead& slot(std::uint32_t slot) const noexcept;
     [[nodiscard]] std::span<std::uint8_t> request(std::uint32_t slot) const noexcept;
     [[nodiscard]] std::span<std::uint8_t> answer(std::uint32_t slot) const noexcept;

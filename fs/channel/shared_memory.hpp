@@ -9,20 +9,20 @@
 
 namespace cairn::fs {
 
-// A mapping of it. The memory stays where it is until the object ends.
+// A mapping of such memory. The memory stays where it is until the object ends.
 class SharedMemory {
 public:
     enum class Pages : std::uint8_t { AtOnce, AsTouched };
 
-    // Makes memory of zeros, sealed: its length is the same for good. Errors: no memory.
+    // Makes memory of zeros. It is sealed: its length never changes. Errors: no memory.
     static Result<SharedMemory> create(std::size_t bytes, Pages pages);
-    // Maps memory that a daemon made. Takes the descriptor. Errors: it has another length, or can be cut.
+    // Maps memory that a daemon made, and takes its descriptor. Errors: the memory has another length, or can be cut.
     static Result<SharedMemory> map(int fd, std::size_t bytes, Pages pages);
     SharedMemory(SharedMemory&& other) noexcept;
     SharedMemory& operator=(SharedMemory&&) = delete;
     ~SharedMemory();
 
-    // Belongs to the object.
+    // Returns the descriptor, which belongs to the object.
     [[nodiscard]] int fd() const noexcept { return fd_; }
     [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return bytes_; }
 
