@@ -1,4 +1,4 @@
-// Ask: a request, and what becomes of it.
+// Ask: a request to a shard, and the completion of that request.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cairn::fs {
 
-// Who is to answer: the owner of a slot of the table, or a shard by its number.
+// The shard that is to answer: the owner of a slot of the table, or a shard by its number.
 struct Target {
     bool is_slot = true;
     std::uint16_t number = 0;
@@ -21,28 +21,29 @@ struct Target {
     [[nodiscard]] static Target shard(std::uint16_t shard) noexcept { return {false, shard}; }
 };
 
-// Belongs to who submitted it, and stays where it is until it is completed, which happens once, in Road::poll().
+// Belongs to the code that submitted it. It does not move until its one completion, which happens in Road::poll().
 class Ask {
 public:
     Ask(const Target& to, const Request& what) noexcept : target(to), request(what) {}
     Ask(const Ask&) = delete;
     Ask& operator=(const Ask&) = delete;
 
-    // The request has got a slot: at first, and again in the same one when the daemon was lost and is back. What it
-    // brings goes to the slot's data, which are `at` in the channel's.
+    // Writes what the request brings to its slot's data, which begin at `at` in the channel's data. Called when the
+    // request gets its slot. Called again, for the same slot, after the daemon was lost and is back.
     virtual void fill(std::span<std::uint8_t> /*data*/, std::uint32_t /*at*/) noexcept {}
-    // `error` is 0, an errno, or kErrorOtherGeneration. The answer and the slot's data are valid during the call.
+    // Ends the ask. `error` is 0, an errno, or kErrorOtherGeneration. The answer and the slot's data are valid during
+    // the call.
     virtual void complete(int error, std::span<const std::uint8_t> answer,
                           std::span<const std::uint8_t> data) noexcept = 0;
 
     Target target;
-    Request request;  // texts in it stay until it is completed
+    Request request;  // its texts stay until it is completed
 
-    // The road's.
+    // The router owns the members below.
     Ask* next = nullptr;
     Instant deadline{};
-    std::uint16_t shard = 0;   // who the target is
-    std::uint8_t detours = 0;  // times that a shard was not the one
+    std::uint16_t shard = 0;   // the target's shard
+    std::uint8_t detours = 0;  // how often a shard said that it is not the target
 
 protected:
     ~Ask() = default;
@@ -57,15 +58,15 @@ public:
         (first_ == nullptr ? first_ : last_->next) = &ask;
         last_ = &ask;
     }
-    // Not empty.
+    // Returns the first ask. The queue is not empty.
     [[nodiscard]] Ask& pop() noexcept { return *std::exchange(first_, first_->next); }
-    // Moves all of another queue behind these.
+    // Moves all asks of another queue to the end of this one.
     void take_all(AskQueue& other) noexcept {
         while (!other.is_empty()) {
             push(other.pop());
         }
     }
-    // Moves those whose time is over to another queue.
+    // Moves the asks whose deadline has passed to another queue.
     void take_due(Instant now, AskQueue& due) noexcept {
         AskQueue all = std::exchange(*this, {});
         while (!all.is_empty()) {

@@ -11,12 +11,12 @@
 
 namespace cairn::fs {
 
-// An answer as it came, for whom parsing it at once does not serve. Valid until the coroutine next waits.
+// An unparsed answer, for callers that parse it themselves. Valid until the coroutine next waits.
 struct RawAnswer {
     std::span<const std::uint8_t> bytes{};
 };
 
-// Returns 0, or EIO if the bytes are no such answer.
+// Parses an answer. Returns 0, or EIO if the bytes are no such answer.
 template <class Answer>
 [[nodiscard]] int read_answer(std::span<const std::uint8_t> bytes, Answer& answer) noexcept {
     if constexpr (std::same_as<Answer, RawAnswer>) {
@@ -27,8 +27,8 @@ template <class Answer>
     }
 }
 
-// co_await Asking<WalkAnswer>(road, Target::slot(...), WalkRequest{...}) yields an Outcome<WalkAnswer>. Texts in it are
-// valid until the coroutine next waits.
+// co_await Asking<WalkAnswer>(road, Target::slot(...), WalkRequest{...}) yields an Outcome<WalkAnswer>. Texts in the
+// answer are valid until the coroutine next waits.
 template <class Answer>
 class [[nodiscard]] Asking final : public Ask {
 public:
@@ -53,8 +53,8 @@ private:
     std::coroutine_handle<> waiting_{};
 };
 
-// One request to every shard of the file system, all at once. co_await yields the first error, or 0; then the answers
-// are there.
+// One request to every shard of the file system, to all at once. co_await yields 0 or the first error once all shards
+// have answered.
 template <class Answer>
 class AskingAll {
 public:

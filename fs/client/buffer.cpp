@@ -1,4 +1,4 @@
-// What a program has of the memory that the daemon shares.
+// A program's buffers in the memory that the daemon shares.
 #include <utility>
 
 #include "fs/client/cairnfs.hpp"

@@ -18,7 +18,7 @@ BufferPool::BufferPool(SharedMemory memory, std::uint64_t meeting) : memory_(std
     free_.emplace(0, memory_.bytes().size());
 }
 
-// The first that is large enough.
+// Takes the first free run that is large enough.
 // mutants: fs-buffer-pool-take
 std::uint8_t* BufferPool::take(std::size_t bytes) {
     if (bytes == 0 || bytes > memory_.bytes().size()) {

@@ -14,16 +14,16 @@
 
 namespace cairn::fs {
 
-// What the daemon gave at one meeting. Any thread may use it.
+// The memory that the daemon gave at one meeting. Any thread may use it.
 class BufferPool {
 public:
     BufferPool(SharedMemory memory, std::uint64_t meeting);
 
-    // Returns null if there is no room for so many bytes. A buffer begins on a page.
+    // Takes a buffer, which begins on a page. Returns null if there is no room for `bytes`.
     [[nodiscard]] std::uint8_t* take(std::size_t bytes);
-    // Returns false if it was not taken from here.
+    // Gives a buffer back. Returns false if it was not taken from this pool.
     [[nodiscard]] bool give_back(const std::uint8_t* buffer);
-    // Where bytes lie in the memory; nothing: not all of them lie there.
+    // Returns the offset of the bytes in the memory, or nothing if not all of them lie there.
     [[nodiscard]] std::optional<std::uint32_t> place_of(std::span<const std::uint8_t> bytes) const noexcept;
     [[nodiscard]] std::uint64_t meeting() const noexcept { return meeting_; }
     [[nodiscard]] bool is_unused() const;
@@ -31,32 +31,32 @@ public:
 private:
     SharedMemory memory_;
     const std::uint64_t meeting_;
-    mutable std::mutex mutex_;                    // guards what follows
-    std::map<std::size_t, std::size_t> free_;     // bytes, by where they begin; never two side by side
-    std::map<std::size_t, std::size_t> taken_{};  // likewise
+    mutable std::mutex mutex_;                    // guards the members below
+    std::map<std::size_t, std::size_t> free_;     // sizes of free runs, by offset; no two runs adjoin
+    std::map<std::size_t, std::size_t> taken_{};  // sizes of buffers, by offset
 };
 
-// Of a client: the pool of the present meeting, and those of earlier ones as long as a buffer of theirs is in use. The
-// daemon of another meeting does not know those: their bytes are copied, as any others.
+// A client's pools: the one of the present meeting, and earlier ones as long as a buffer of theirs is in use. The
+// daemon of a later meeting does not know an earlier pool, so bytes in it are copied as any others.
 class Buffers {
 public:
-    // Any thread. No pool of this meeting is there, or it is not used.
+    // Adds the pool of a new meeting. Any thread may call it. This meeting has no pool here, or none in use.
     void add(std::unique_ptr<BufferPool> pool);
-    // Returns null if the pool of this meeting has no room, or there is none.
+    // Takes a buffer. Returns null if the meeting's pool has no room, or there is no such pool.
     [[nodiscard]] std::uint8_t* take(std::size_t bytes, std::uint64_t meeting);
-    // The buffer is the program's (asserted).
+    // Gives a buffer back that the program holds (asserted).
     void give_back(const std::uint8_t* buffer);
-    // Where bytes lie in the pool of this meeting.
+    // Returns the offset of the bytes in the pool of this meeting, or nothing.
     [[nodiscard]] std::optional<std::uint32_t> place_of(std::span<const std::uint8_t> bytes,
                                                         std::uint64_t meeting) const noexcept;
 
 private:
-    // The lock is held.
+    // Needs the lock.
     [[nodiscard]] BufferPool* pool_of(std::uint64_t meeting) const noexcept;
 
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     std::vector<std::unique_ptr<BufferPool>> pools_;
-    std::atomic<std::size_t> count_{0};  // pools
+    std::atomic<std::size_t> count_{0};  // number of pools
 };
 
 }  // namespace cairn::fs

@@ -11,7 +11,7 @@ namespace cairn::fs {
 
 namespace {
 
-// umask() cannot be read without changing it under other threads.
+// Returns the umask from /proc: umask() would change it under other threads.
 std::uint32_t umask_of_process() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {

@@ -57,7 +57,7 @@ std::int64_t time_of(const timespec& time) noexcept {
                                         : time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// Asynchronous calls: each becomes what C is told.
+// Asynchronous calls. Each returns the value that the C completion gets.
 Task<std::int64_t> c_open(Client& client, const char* path, int flags, std::uint32_t mode, cairnfs_file** file) {
     const Outcome<File*> opened = co_await client.open(path, flags, mode);
     *file = reinterpret_cast<cairnfs_file*>(opened.value);

@@ -7,8 +7,8 @@ namespace cairn::fs {
 
 namespace {
 
-// The daemon has forgotten who had it open. The proof says that this client had. If there is no such file any more,
-// calls for it find out.
+// The daemon has forgotten that this client has the file open; the proof shows it. If the file exists no more, later
+// calls fail.
 Task<Outcome<>> open_again(ClientThread& thread, std::shared_ptr<File> file) {
     const Outcome<OpenAnswer> opened = co_await Asking<OpenAnswer>(
         thread.road(), Target::home(file->id), OpenRequest{file->id, file->granted, file->grant().proof});

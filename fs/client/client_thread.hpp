@@ -1,4 +1,4 @@
-// ClientThread: what a thread of a client has for itself.
+// ClientThread: a client's state that belongs to one thread.
 #pragma once
 
 #include <atomic>
@@ -17,20 +17,20 @@
 
 namespace cairn::fs {
 
-// What all threads of a client share.
+// The state that all threads of a client share.
 struct ClientCommon {
     std::unique_ptr<Connection> connection;
     Duration timeout{};
     OpenFiles files{};
     LateSizes late{};
-    std::atomic<bool> is_relaxed{false};  // files that are opened from now on
+    std::atomic<bool> is_relaxed{false};  // for files that are opened from now on
     std::atomic<std::uint32_t> umask{0};
-    std::atomic<std::uint64_t> moves{0};  // names that this client has taken away from where they were
+    std::atomic<std::uint64_t> moves{0};  // how often this client took a name away from its place
 };
 
 class ClientThread final : MeetingWatch {
 public:
-    // `common` outlives it.
+    // Makes the thread's part. `common` outlives it.
     explicit ClientThread(ClientCommon& common) : common_(common), road_(*common.connection, *this, common.timeout) {}
 
     [[nodiscard]] Road& road() noexcept { return road_; }
@@ -41,9 +41,9 @@ public:
     [[nodiscard]] std::uint32_t umask() const noexcept { return common_.umask.load(std::memory_order_relaxed); }
     [[nodiscard]] PiecePool& pieces() noexcept { return pieces_; }
 
-    // Knows nothing that the client itself has made untrue.
+    // Returns the cache, without entries that the client itself has made untrue.
     [[nodiscard]] DirectoryCache& directories() noexcept;
-    // A name that may be a directory's was taken away.
+    // Notes that a name was taken away that may be a directory's.
     void on_move() noexcept { common_.moves.fetch_add(1, std::memory_order_relaxed); }
 
     [[nodiscard]] std::unique_ptr<PathWalk> take_walk();
@@ -53,14 +53,14 @@ private:
     void met_again() noexcept override;
 
     ClientCommon& common_;
-    PiecePool pieces_;  // outlives what uses it on the road
+    PiecePool pieces_;  // outlives the asks on the router
     DirectoryCache directories_;
-    std::uint64_t moves_ = 0;  // as many as directories_ knows of
+    std::uint64_t moves_ = 0;  // the value of `moves` that directories_ has taken into account
     std::vector<std::unique_ptr<PathWalk>> walks_;
     Road road_;
 };
 
-// A PathWalk as long as it is needed.
+// A PathWalk, borrowed from the thread for as long as it is needed.
 class WalkLease {
 public:
     explicit WalkLease(ClientThread& thread) : thread_(thread), walk_(thread.take_walk()) {}

@@ -8,12 +8,12 @@ namespace cairn::fs {
 namespace {
 
 struct Membership {
-    std::uint64_t number = 0;  // of a client
+    std::uint64_t number = 0;  // the client's
     ClientThread* thread = nullptr;
     std::weak_ptr<ClientThreads> of{};
 };
 
-// What a thread has of each client that it uses; the one that it used last comes first to hand.
+// A thread's parts of all clients that it uses. The one that it used last comes first.
 struct Memberships {
     ~Memberships() {
         for (const Membership& each : all) {

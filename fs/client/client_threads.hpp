@@ -12,11 +12,11 @@ namespace cairn::fs {
 
 class ClientThreads : public std::enable_shared_from_this<ClientThreads> {
 public:
-    // Errors: see Connection.
+    // Connects to the daemon. Errors: see Connection.
     static Result<std::shared_ptr<ClientThreads>> connect(std::string socket, Duration timeout);
 
     [[nodiscard]] ClientCommon& common() noexcept { return common_; }
-    // The calling thread's. When the thread ends, another one gets it.
+    // Returns the calling thread's part. When the thread ends, another thread gets that part.
     [[nodiscard]] ClientThread& mine();
     void give_back(ClientThread& thread);
 
@@ -26,7 +26,7 @@ private:
 
     ClientCommon common_;
     std::uint64_t number_ = 0;  // of the client in this process
-    std::mutex mutex_;          // guards what follows
+    std::mutex mutex_;          // guards the members below
     std::vector<std::unique_ptr<ClientThread>> all_;
     std::vector<ClientThread*> free_;
 };

@@ -1,4 +1,4 @@
-// The time, some milliseconds coarse, and cheap.
+// A cheap clock with a resolution of some milliseconds.
 #pragma once
 
 #include <ctime>

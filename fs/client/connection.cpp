@@ -30,7 +30,7 @@ std::size_t Connection::add_channel(ShardNumber shard) {
         place.fresh.emplace(std::move(parts).value());
         place.fresh->meeting = meeting();
     } else {
-        socket_ = DaemonSocket();  // the next packet would be no answer to the next question
+        socket_ = DaemonSocket();  // the next packet might not answer the next question
     }
     return places_.size() - 1;
 }
@@ -47,7 +47,7 @@ std::uint8_t* Connection::take_buffer(std::size_t bytes) {
     if (asked_buffers_ != meeting()) {
         Result<std::optional<SharedMemory>> memory = socket_.ask_buffers();
         if (!memory.ok()) {
-            socket_ = DaemonSocket();  // the next packet would be no answer to the next question
+            socket_ = DaemonSocket();  // the next packet might not answer the next question
             return nullptr;
         }
         asked_buffers_ = meeting();
@@ -63,7 +63,7 @@ bool Connection::meet_again(std::uint64_t since) {
     return meeting() != since || meet(view_->welcome().client).ok();
 }
 
-// A meeting is one once all channels are there.
+// Counts as a meeting only once all channels are there.
 Status Connection::meet(std::uint64_t client) {
     socket_ = DaemonSocket();
     Result<DaemonSocket> socket = DaemonSocket::connect(path_);

@@ -24,7 +24,7 @@ Error unreachable(const std::string& path, int error) {
             "start cairn-fsd, or name its socket by CAIRN_FS_SOCKET"};
 }
 
-// Takes the descriptors of a message, as many as there is room for; others are closed.
+// Takes as many descriptors of a message as `to` has room for, and closes the others.
 void take_descriptors(msghdr& message, std::span<OwnedFd> to) {
     std::size_t taken = 0;
     take_fds(message, [&taken, to](int fd) {
@@ -131,7 +131,7 @@ Result<std::optional<SharedMemory>> DaemonSocket::ask_buffers() {
     return std::optional<SharedMemory>(std::move(memory).value());
 }
 
-// A daemon says nothing unasked: what is readable is its end.
+// A daemon sends nothing unasked, so a readable socket means its end.
 bool DaemonSocket::has_hung_up() const noexcept {
     if (!socket_.is_open()) {
         return true;

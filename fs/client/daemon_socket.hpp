@@ -14,32 +14,32 @@
 
 namespace cairn::fs {
 
-// What a daemon hands over for a channel.
+// The parts of a channel that a daemon hands over.
 struct ChannelParts {
     Segment segment;
     OwnedFd doorbell;           // of the shard
-    std::uint64_t meeting = 0;  // at which the daemon gave it
+    std::uint64_t meeting = 0;  // the one at which the daemon gave it
 };
 
 class DaemonSocket {
 public:
-    // A daemon that does not answer for so long is none.
+    // A daemon that does not answer for this long counts as absent.
     static constexpr Duration kPatience = seconds(2);
 
     DaemonSocket() = default;
-    // Errors: no daemon is there, or this user may not go there.
+    // Connects to a daemon. Errors: no daemon is there, or this user may not connect.
     static Result<DaemonSocket> connect(const std::string& path);
 
-    // Errors of the following: the daemon refuses, says what this client does not understand, or hangs up.
-    // `client`: see Hello.
+    // Greets the daemon. `client`: see Hello. Errors of this function and the next ones: the daemon refuses, hangs up,
+    // or says what this client does not understand.
     Result<Welcome> meet(std::uint64_t client);
-    // Instead of meeting it. The daemon hangs up behind its answer.
+    // Asks for the counters; it replaces meet(). The daemon hangs up after its answer.
     Result<std::string> ask_counters();
     Result<ChannelParts> ask_channel(std::uint16_t shard, const ChannelShape& shape);
-    // Nothing: the daemon has no memory for buffers.
+    // Asks for memory for buffers. Returns nothing if the daemon has none.
     Result<std::optional<SharedMemory>> ask_buffers();
 
-    // The daemon is gone, or there never was one.
+    // True if the daemon is gone, or there never was one.
     [[nodiscard]] bool has_hung_up() const noexcept;
 
 private:
@@ -52,7 +52,7 @@ private:
 
     Status send(std::span<const std::uint8_t> bytes);
     Status receive(Packet& packet);
-    // Says why a packet is not what was asked for.
+    // Returns the reason why a packet is not the expected answer.
     [[nodiscard]] Error refused(std::span<const std::uint8_t> bytes) const;
 
     OwnedFd socket_;

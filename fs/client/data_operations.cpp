@@ -10,11 +10,11 @@
 
 namespace cairn::fs {
 
-// How a read learns where the file ends.
+// The way in which a read learns where the file ends.
 enum class SizeFrom : std::uint8_t {
     Pieces,  // one of them goes to the home
     Beside,  // the home is asked at the same time
-    Before,  // the read may reach beyond the end: nothing is asked for that is not there
+    Before,  // the read may reach beyond the end, so the size is asked for first
 };
 
 namespace {
@@ -34,7 +34,7 @@ Task<Outcome<Attributes>> learn_from_home(ClientThread& thread, File& file) {
     co_return attributes;
 }
 
-// True if a chunk of the range lies at the file's home, which says the size with its bytes.
+// True if a chunk of the range lies at the file's home. The home says the size together with the bytes.
 bool touches_home(const View& view, const File& file, std::uint64_t offset, std::uint64_t bytes) noexcept {
     const ShardNumber home = view.owner(file.id.home_slot());
     const std::uint32_t first = view.chunk_of(offset);
@@ -61,7 +61,8 @@ SizeFrom judge_size(const View& view, const File& file, std::uint64_t offset, st
     return is_home ? SizeFrom::Pieces : SizeFrom::Beside;
 }
 
-// What of a read's bytes the file has. Who does not know the size has asked for nothing beyond it.
+// Returns the part of a read's bytes that lies within the file. A read that did not know the size has asked for nothing
+// beyond it.
 Outcome<std::uint64_t> end_read(File& file, const Transfer& transfer, std::uint64_t offset) noexcept {
     std::uint64_t bytes = transfer.moved();
     if (transfer.knows_size()) {
@@ -75,7 +76,7 @@ Outcome<std::uint64_t> end_read(File& file, const Transfer& transfer, std::uint6
     return bytes;
 }
 
-// The home's size covers what was written elsewhere.
+// Makes the home's size cover the bytes that were written to other shards.
 Task<int> extend(ClientThread& thread, File& file, std::uint64_t end, std::uint64_t generation) {
     const ExtendRequest request{file.id, file.grant(), end, generation};
     const Outcome<DataAnswer> answer = co_await Asking<DataAnswer>(thread.road(), Target::home(file.id), request);
@@ -85,7 +86,7 @@ Task<int> extend(ClientThread& thread, File& file, std::uint64_t end, std::uint6
     co_return answer.error;
 }
 
-// Takes the place of a write that appends.
+// Reserves room at the file's end for a write that appends.
 Task<Outcome<std::uint64_t>> reserve(ClientThread& thread, File& file, std::uint64_t bytes) {
     const Outcome<DataAnswer> answer =
         co_await Asking<DataAnswer>(thread.road(), Target::home(file.id), ReserveRequest{file.id, file.grant(), bytes});
@@ -96,16 +97,17 @@ Task<Outcome<std::uint64_t>> reserve(ClientThread& thread, File& file, std::uint
     co_return answer.value.offset;
 }
 
-// The same, later.
+// As extend(), but later.
 // mutants: fs-client-extend-later
 void extend_later(ClientThread& thread, File& file, std::uint64_t end, std::uint64_t generation) {
     thread.late().add({file.id, file.grant(), end, generation, coarse_now()});
     if (end > file.size.load(std::memory_order_relaxed)) {
-        file.size.store(end, std::memory_order_relaxed);  // reads up to there ask beside, not before
+        file.size.store(end, std::memory_order_relaxed);  // reads up to there ask for the size at the same time, not
+                                                          // before
     }
 }
 
-// One try to write: kErrorOtherGeneration says that the file was cut meanwhile.
+// Tries to write once. Yields kErrorOtherGeneration if the file was cut meanwhile.
 Task<Outcome<std::uint64_t>> write_once(ClientThread& thread, File& file, std::span<const std::uint8_t> from,
                                         std::uint64_t offset) {
     const std::uint64_t generation = file.generation.load(std::memory_order_relaxed);
@@ -142,7 +144,7 @@ Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::sp
     if ((file.rights & kMayRead) == 0) {
         co_return Failure{EBADF};
     }
-    if (S_ISDIR(file.mode)) {  // whose names readdir() has
+    if (S_ISDIR(file.mode)) {  // only readdir() reads a directory
         co_return Failure{EISDIR};
     }
     if (const int error = judge_range(offset, to.size(), chunk_bytes, false); error != 0) {

@@ -1,4 +1,4 @@
-// Which directories have which names, for a second.
+// Which names lead to which directories, for a second.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace cairn::fs {
 
-// So that a warm path costs one request. What others rename meanwhile is found under its old name for up to kLifetime.
+// Lets a warm path cost one request. If another client renames a directory, its old name may lead to it for up to
+// kLifetime.
 class DirectoryCache {
 public:
     static constexpr Duration kLifetime = seconds(1);
     static constexpr std::size_t kEntries = 1024;
 
-    // Returns nothing if it is not known, or no more.
+    // Returns nothing if the name is not known, or is known no more.
     [[nodiscard]] const FileId* find(const FileId& parent, std::string_view name, Instant now) const noexcept;
     void put(const FileId& parent, std::string_view name, const FileId& child, Instant now);
     void drop(const FileId& parent, std::string_view name) noexcept;
@@ -28,14 +29,14 @@ private:
         FileId parent{};
         FileId child{};
         std::string name{};
-        Instant ends{};  // at 0: there is none
+        Instant ends{};  // 0 if there is no entry
     };
     [[nodiscard]] static std::size_t place(const FileId& parent, std::string_view name) noexcept;
     [[nodiscard]] static bool is_of(const Entry& entry, const FileId& parent, std::string_view name) noexcept {
         return entry.parent == parent && entry.name == name;
     }
 
-    std::vector<Entry> entries_;  // none, or kEntries
+    std::vector<Entry> entries_;  // empty, or kEntries long
 };
 
 }  // namespace cairn::fs

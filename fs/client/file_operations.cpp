@@ -20,12 +20,12 @@ std::uint32_t rights_of(int flags) noexcept {
     return (access != O_WRONLY ? kMayRead : 0) | (access != O_RDONLY ? kMayWrite : 0);
 }
 
-// A name that was there a moment ago leads nowhere.
+// A name that existed a moment ago leads nowhere now.
 int error_of_path(int error) noexcept {
     return error == ESTALE ? ENOENT : error;
 }
 
-// The home opens it, or says its attributes, if the name's shard was not the home.
+// Opens the file at its home, or gets its attributes there. Does nothing if the name's shard was the home.
 Task<int> complete_at_home(ClientThread& thread, Found& found, std::uint32_t rights) {
     WalkAnswer& answer = found.answer;
     const FileId file = answer.attributes.id;
@@ -47,7 +47,7 @@ Task<int> complete_at_home(ClientThread& thread, Found& found, std::uint32_t rig
     co_return 0;
 }
 
-// What open() makes of what it has found. Returns 0 or an errno.
+// Judges what open() has found. Returns 0 or an errno.
 int judge_opened(const Found& found, int flags) noexcept {
     const std::uint32_t mode = found.answer.attributes.mode;
     if (S_ISLNK(mode)) {
@@ -129,7 +129,7 @@ Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int 
     co_return &file;
 }
 
-// A daemon that was restarted after it had closed the file, or before it was told, does not know of it: it is closed.
+// If a restarted daemon does not know that the file is open, the file counts as closed.
 // mutants: fs-client-close
 Task<Outcome<>> close_file(ClientThread& thread, File& file) {
     const FileId id = file.id;
@@ -262,7 +262,7 @@ Task<Outcome<>> sync_all(ClientThread& thread) {
     co_return Nothing{};
 }
 
-// A shard makes all that it has answered durable at once: there is nothing to ask of one file alone.
+// A shard makes all that it has answered durable at once, so there is nothing to ask about one file alone.
 Task<Outcome<>> sync_file(ClientThread& thread, const File& file) {
     if (const int error = co_await tell_late(thread, file.id); error != 0) {
         co_return Failure{error};

@@ -5,7 +5,7 @@
 
 namespace cairn::fs {
 
-// Each thread keeps the frames that ended on it, by size, for its next ones. Without memory the process ends.
+// Keeps the frames that ended on a thread, by size, for that thread's next ones. Without memory the process ends.
 class FramePool {
 public:
     static constexpr std::size_t kStepBytes = 256;

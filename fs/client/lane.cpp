@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kLargestErrno = 4095;
 
-// What an ask is told of an answer's error.
+// Returns the error that an ask gets for an answer's error.
 int told_error(std::int32_t error) noexcept {
     const bool is_sound = (error >= 0 && error <= kLargestErrno) || error == kErrorOtherGeneration;
     return is_sound ? error : EIO;
@@ -44,7 +44,7 @@ void Lane::send(std::uint32_t slot, Ask& ask, const View& view) noexcept {
     put(*end_, slot);
 }
 
-// Again after a loss: what a request brings may lie elsewhere then.
+// Also called after a loss: the request's data may lie in another place then.
 void Lane::put(ClientEnd& to, std::uint32_t slot) noexcept {
     Ask& ask = *slots_[slot].ask;
     ask.fill(to.data(slot), slot * shape_.data_bytes);
@@ -53,7 +53,7 @@ void Lane::put(ClientEnd& to, std::uint32_t slot) noexcept {
     to.ask(slot, bytes);
 }
 
-// Completions submit further asks, which may take slots that are free already.
+// Completions may submit further asks, which may take slots that are free already.
 std::uint32_t Lane::poll(const View& view, LaneEnds& ends) noexcept {
     std::uint32_t answered = 0;
     for (std::uint64_t left = end_ ? asked_ : 0; left != 0; left &= left - 1) {

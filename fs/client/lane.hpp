@@ -1,4 +1,4 @@
-// Lane: a thread's channel to one shard, over all meetings with the daemon.
+// A thread's channel to one shard, over all meetings with the daemon.
 #pragma once
 
 #include <array>
@@ -13,36 +13,36 @@
 
 namespace cairn::fs {
 
-// Where asks go that a lane is done with otherwise than by an answer.
+// Queues for asks that leave a channel without an answer.
 struct LaneEnds {
-    AskQueue detoured{};  // the shard says that it is not the one
+    AskQueue detoured{};  // the shard says that it is not the target
     AskQueue failed{};    // no shard will answer
 };
 
-// Asks beyond the channel's slots queue up here.
+// Sends asks to one shard. If all slots of the channel are in use, asks wait in a queue.
 class Lane {
 public:
-    // `place`: see Connection.
+    // Makes it without a channel. `place`: see Connection.
     Lane(ShardNumber shard, std::size_t place) noexcept : shard_(shard), place_(place) {}
 
     [[nodiscard]] ShardNumber shard() const noexcept { return shard_; }
     [[nodiscard]] std::size_t place() const noexcept { return place_; }
-    // At which the channel was given; 0: there is none.
+    // Returns the meeting at which the channel was given, or 0 without a channel.
     [[nodiscard]] std::uint64_t meeting() const noexcept { return meeting_; }
 
-    // The ask goes at once if a slot is free.
+    // Sends the ask at once if a slot is free.
     void submit(Ask& ask, const View& view) noexcept;
-    // Completes what is answered, and gives the slots to who waits. Returns how many were answered.
+    // Completes the asks that are answered, and gives their slots to asks that wait. Returns the number of answers.
     std::uint32_t poll(const View& view, LaneEnds& ends) noexcept;
-    // Asks whose time is over fail. A slot stays taken until its answer comes.
+    // Fails the asks whose deadline has passed. A slot stays taken until its answer comes.
     void expire(Instant now, LaneEnds& ends) noexcept;
-    // The channel is replaced. Requests that are not answered go again, in the same slots with the same numbers.
-    // Without a new channel, or in one of another shape, they fail.
+    // Replaces the channel. Requests that are not answered go again, in the same slots with the same numbers. They fail
+    // without a new channel, or if it has another shape.
     void replace(std::optional<ChannelParts> parts, LaneEnds& ends) noexcept;
-    // Takes what waits for a slot.
+    // Takes the asks that wait for a slot.
     void take_queue(AskQueue& to) noexcept { to.take_all(queue_); }
 
-    // An answer may come.
+    // True if an answer may come.
     [[nodiscard]] bool is_asked() const noexcept { return end_ && asked_ != 0; }
     [[nodiscard]] bool is_idle() const noexcept { return asked_ == 0 && queue_.is_empty(); }
     // Sleeps until an answer is there, or for this long. There is a channel (asserted).
@@ -50,7 +50,7 @@ public:
 
 private:
     struct Slot {
-        Ask* ask = nullptr;  // none: nobody waits for the answer any more
+        Ask* ask = nullptr;  // null if no ask waits for the answer any more
         RequestHead head{};
     };
 
@@ -68,8 +68,8 @@ private:
     OwnedFd doorbell_;
     std::optional<ClientEnd> end_;
     ChannelShape shape_{};
-    std::uint64_t asked_ = 0;  // slots: a bit each
-    std::uint32_t free_ = 0;   // slots
+    std::uint64_t asked_ = 0;  // a bit for each slot
+    std::uint32_t free_ = 0;   // number of slots
     AskQueue queue_;
     std::array<Slot, ChannelShape::kMostSlots> slots_{};
 };

@@ -1,4 +1,4 @@
-// What a relaxed client tells homes later.
+// Sends late sizes of a relaxed client to homes.
 #include <cerrno>
 
 #include "fs/client/asking.hpp"
@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kMostTells = 16;  // while others cut the file again and again
 
-// The home does not know yet, and may come to: it is told again later.
+// True if the home may still learn the size: then it is sent again later.
 bool may_be_told(int error) noexcept {
     return error == EIO || error == ETIMEDOUT || error == ENOSPC;
 }
 
-// The data lie there already, and no cut has reached them that the home knew nothing of: so the file is made longer
-// behind a cut, not before it.
+// The bytes are in the chunks already. The home did not know of them, so no cut has reached them. Therefore the file
+// becomes longer after a cut, not before it.
 // mutants: fs-client-tell
 Task<int> tell(ClientThread& thread, LateSize size) {
     for (int tries = 0; tries != kMostTells; ++tries) {
@@ -38,7 +38,8 @@ Task<int> tell(ClientThread& thread, LateSize size) {
 
 }  // namespace
 
-// Another thread that tells the home at this moment is waited for by asking the home: it cannot be long.
+// If another thread sends the size at this moment, waits by asking the home for attributes. That takes a short time
+// only.
 // mutants: fs-client-tell-late
 Task<int> tell_late(ClientThread& thread, FileId file) {
     LateSizes& late = thread.late();

@@ -20,7 +20,7 @@ void run(ClientThreads& threads) {
 
 }  // namespace
 
-// The program's signals are for its own threads.
+// Blocks all signals in the new thread: they are for the program's own threads.
 LateSender::LateSender(std::shared_ptr<ClientThreads> threads) : threads_(std::move(threads)) {
     const BlockedSignals blocked;
     thread_ = std::thread([this] { run(*threads_); });

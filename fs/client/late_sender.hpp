@@ -1,4 +1,4 @@
-// LateSender: a thread that tells homes of files what is due, while the client's other threads do something else.
+// LateSender: a thread that sends late sizes to the homes of files, while the client's other threads work.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace cairn::fs {
 class LateSender {
 public:
     explicit LateSender(std::shared_ptr<ClientThreads> threads);
-    // Tells nobody any more.
+    // Ends the thread. Nothing more is sent.
     ~LateSender();
     LateSender(const LateSender&) = delete;
     LateSender& operator=(const LateSender&) = delete;
@@ -21,7 +21,8 @@ private:
     std::thread thread_;
 };
 
-// Tells homes of these files, all at once, and waits until they have answered. No completion runs (asserted).
+// Sends late sizes of these files to their homes, all at once, and waits for the answers. No completion runs
+// (asserted).
 void tell_all_late(ClientThread& thread, const std::vector<FileId>& files) noexcept;
 
 }  // namespace cairn::fs

@@ -1,4 +1,4 @@
-// LateSizes: sizes of files that their homes have not been told.
+// LateSizes: sizes of files that their homes do not know yet.
 #pragma once
 
 #include <atomic>
@@ -13,65 +13,67 @@
 
 namespace cairn::fs {
 
-// What a relaxed client's writes have made of a file, the chunks at its home left out: those tell it themselves.
+// The late size of a file, from a relaxed client's writes. Writes to chunks at the file's home do not count: the home
+// knows them.
+// them.
 struct LateSize {
     FileId file{};
     Grant grant{};                 // of the last writer
-    std::uint64_t end = 0;         // behind the last byte that was written
+    std::uint64_t end = 0;         // one past the last byte that was written
     std::uint64_t generation = 0;  // as the last writer knew it
-    Instant since{};               // the first of these writes; or of the last try to tell of them
+    Instant since{};               // time of the first of these writes, or of the last try to send the size
 };
 
-// Of a client. Any thread may use it; who tells a home says so before and afterwards, so that nobody else does
-// meanwhile.
+// The late sizes of a client. Any thread may use it. A thread that sends a size to a home calls begin() and end(), so
+// that no other thread does so at the same time.
 class LateSizes {
 public:
-    // A home is told this long after the first write that it does not know of, if nothing else makes it be told.
+    // A size is sent this long after the first write that its home does not know, unless it is sent earlier.
     static constexpr Duration kMost = seconds(1);
 
     enum class Begun : std::uint8_t {
         Nothing,  // the home knows all
-        Mine,     // the caller tells the home, and calls end()
-        Another,  // somebody tells it just now
+        Mine,     // the caller sends it to the home, and calls end()
+        Another,  // another thread sends it now
     };
 
-    // A write has ended: all its bytes are there.
+    // Adds a write that has ended: all its bytes are in the chunks.
     void add(const LateSize& more);
-    // False if there is none for sure: all that the calling thread has added was told.
+    // Returns false if all sizes are sent that the calling thread has added.
     [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) != 0; }
 
     [[nodiscard]] bool has(const FileId& file) const;
 
-    // Mine: `size` is what is to be told.
+    // Begins to send a file's size. If it returns Mine, `size` is what the caller sends.
     [[nodiscard]] Begun begin(const FileId& file, LateSize& size);
-    // The home knows, or will not know any more.
+    // Notes that the home knows the size, or will never know it.
     void end(const FileId& file);
-    // The home was not told: it is to be, this time later.
+    // Notes that the home does not know the size. It is to be sent again later; the delay counts from `now`.
     void put_back(const FileId& file, Instant now);
 
     [[nodiscard]] std::vector<FileId> all() const;
-    // Sleeps until homes are to be told, or stop() was called. Returns whose homes; none after stop().
+    // Sleeps until sizes are due, or stop() was called. Returns their files; none after stop().
     [[nodiscard]] std::vector<FileId> wait_due();
     void stop();
 
-    // Whose homes are to be told by now.
+    // Returns the files whose sizes are due at `now`.
     [[nodiscard]] std::vector<FileId> due(Instant now) const;
 
 private:
     struct Entry {
         LateSize size{};
-        bool is_told = false;   // just now
-        bool has_more = false;  // came meanwhile
+        bool is_told = false;   // a thread sends it now
+        bool has_more = false;  // writes ended meanwhile
     };
-    // The lock is held.
+    // Needs the lock.
     [[nodiscard]] std::vector<FileId> due_by(Instant now) const;
     [[nodiscard]] Instant next_due() const;
 
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     std::condition_variable changed_;
     std::map<FileId, Entry> entries_;
     bool stops_ = false;
-    std::atomic<std::uint32_t> count_{0};  // entries
+    std::atomic<std::uint32_t> count_{0};  // number of entries
 };
 
 }  // namespace cairn::fs

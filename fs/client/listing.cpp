@@ -28,7 +28,7 @@ void Directory::seek(std::uint64_t cursor) noexcept {
     entries_.clear();
 }
 
-// A name whose shard was asked before was listed there, or has come since.
+// A name whose shard was asked before was listed there, or is newer than that listing.
 bool Directory::is_new(const ListedName& listed) const noexcept {
     return view_->owner(view_->slot_of(file_.id, listed.name)) >= shard_ &&
            std::ranges::find(seen_, listed.name) == seen_.end();

@@ -19,33 +19,33 @@ class ClientThread;
 
 struct DirectoryEntry {
     FileId id{};
-    std::uint32_t mode = 0;    // type
-    std::uint64_t cursor = 0;  // to go on behind this one
-    std::string_view name{};   // with a 0 behind it
+    std::uint32_t mode = 0;    // the type's bits
+    std::uint64_t cursor = 0;  // to go on after this entry
+    std::string_view name{};   // a 0 follows it
 };
 
-// Used by one thread at a time. "." and ".." are not among the names. A name that is there all the while is listed
-// once, whatever else comes and goes; also if its shard changes.
+// Lists a directory. One thread uses it at a time. "." and ".." are not among the names. A name that exists during the
+// whole listing is listed once, also if its shard changes. Other names may come and go meanwhile.
 class Directory {
 public:
-    // A cursor has the shard above the shard's own cursor, and fits an off_t. 0 is the beginning.
+    // A cursor has the shard's number above that shard's own cursor, and fits an off_t. 0 is the beginning.
     static constexpr unsigned kShardCursorBits = 51;
 
     Directory(File& file, std::shared_ptr<const View> view) noexcept : file_(file), view_(std::move(view)) {}
 
     [[nodiscard]] File& file() const noexcept { return file_; }
-    // Goes on behind this name. Names that share a hash with it may come again.
+    // Goes on after this entry. Names that share a hash with it may come again.
     void seek(std::uint64_t cursor) noexcept;
-    // Where it goes on, behind all that was read.
+    // Returns where the listing goes on: after all names that were read.
     [[nodiscard]] std::uint64_t cursor() const noexcept { return cursor_of(shard_, place_); }
 
-    // By read_directory(). Which shard is asked next, from where on.
+    // For read_directory(): these say which shard is asked next, and from which place on.
     [[nodiscard]] bool is_at_end() const noexcept { return shard_ >= view_->table().shards(); }
     [[nodiscard]] ShardNumber shard() const noexcept { return static_cast<ShardNumber>(shard_); }
     [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
-    // Takes the shard's answer. Returns 0, or EIO if it is none.
+    // Takes the shard's answer. Returns 0, or EIO if the bytes are no such answer.
     [[nodiscard]] int take_page(std::span<const std::uint8_t> answer);
-    // Of the last page.
+    // Returns the entries of the last page.
     [[nodiscard]] std::span<const DirectoryEntry> entries() const noexcept { return entries_; }
 
 private:
@@ -55,7 +55,7 @@ private:
     void end_page(bool is_end, std::uint64_t place, std::vector<std::string> seen) noexcept;
 
     File& file_;
-    std::shared_ptr<const View> view_;  // as it was at first
+    std::shared_ptr<const View> view_;  // the view at the beginning
     std::uint32_t shard_ = 0;
     std::uint64_t place_ = 0;
     std::vector<std::string> seen_{};  // names that may come again at place_
@@ -64,7 +64,7 @@ private:
 };
 
 Task<Outcome<std::unique_ptr<Directory>>> open_directory(ClientThread& thread, std::string_view path);
-// Returns some more names; none at the end. They are valid until the next call.
+// Yields some more names, or none at the end. They are valid until the next call.
 Task<Outcome<std::span<const DirectoryEntry>>> read_directory(ClientThread& thread, Directory& directory);
 
 }  // namespace cairn::fs

@@ -9,12 +9,12 @@
 
 namespace cairn::fs {
 
-// What is wrong with the last name of a path: an errno for each kind that is no name, and for one with a slash behind.
+// The errno for each kind of last component that is no name, and for a name that a slash follows.
 struct LastErrors {
     int dot = 0;
     int dot_dot = 0;
     int root = 0;
-    int slash = 0;  // 0: a slash is all right
+    int slash = 0;  // 0 if a slash is allowed
 
     [[nodiscard]] int judge(const Found& found) const noexcept {
         switch (found.last) {
@@ -45,7 +45,7 @@ constexpr LastErrors kUnlinks{EISDIR, EISDIR, EISDIR, EISDIR};
 constexpr LastErrors kRemovesDirectory{EINVAL, ENOTEMPTY, EBUSY, 0};
 constexpr LastErrors kRenames{EBUSY, EBUSY, EBUSY, 0};
 
-// The request is about this name.
+// Puts the name into the request.
 void set_name(Request& request, const Found& found) noexcept {
     std::visit(
         [&found](auto& fields) {
@@ -57,7 +57,7 @@ void set_name(Request& request, const Found& found) noexcept {
         request);
 }
 
-// Asks the shard of a path's last name, which goes into the request.
+// Asks the shard of a path's last name. The name goes into the request.
 template <class Answer>
 Task<Outcome<Answer>> ask_at_name(ClientThread& thread, std::string_view path, LastErrors errors, Request request) {
     const WalkLease walk(thread);
@@ -84,7 +84,7 @@ Outcome<> without_value(const Outcome<Answer>& outcome) noexcept {
     return outcome.ok() ? Outcome<>{} : Outcome<>{Failure{outcome.error}};
 }
 
-// A path with a slash behind it has to name a directory.
+// Checks a path that ends in a slash: it has to name a directory.
 Task<int> judge_slash(ClientThread& thread, std::string_view path) {
     const Outcome<Attributes> found = co_await stat_path(thread, path, false);
     co_return found.error;

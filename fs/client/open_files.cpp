@@ -19,7 +19,7 @@ File& OpenFiles::add(const Attributes& attributes, const Grant& grant, const Fil
 }
 
 void OpenFiles::remove(const File& file) noexcept {
-    std::shared_ptr<File> removed;  // ends behind the lock
+    std::shared_ptr<File> removed;  // ends after the lock
     const std::lock_guard lock(mutex_);
     CAIRN_ASSERT(file.place < files_.size() && files_[file.place].get() == &file);
     free_.push_back(file.place);

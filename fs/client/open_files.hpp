@@ -12,14 +12,14 @@
 
 namespace cairn::fs {
 
-// What a program may do with a file, and how it is written.
+// The program's rights to a file, and the way it is written.
 struct FileWays {
     std::uint32_t rights = 0;
     bool appends = false;
     bool is_relaxed = false;
 };
 
-// Any thread of the client may use it until it is closed.
+// An open file. Any thread of the client may use it until it is closed.
 struct File {
     // mutants: fs-client-rights
     File(const Attributes& attributes, const Grant& grant, const FileWays& ways) noexcept
@@ -36,13 +36,13 @@ struct File {
     [[nodiscard]] Grant grant() const noexcept { return {granted, proof.load(std::memory_order_relaxed)}; }
 
     const FileId id;
-    const std::uint32_t mode;     // as it was when it was opened
-    const std::uint32_t rights;   // of the program
-    const std::uint32_t granted;  // of the client: who opens to truncate gets more
+    const std::uint32_t mode;     // at the time of open()
+    const std::uint32_t rights;   // the program's
+    const std::uint32_t granted;  // the client's: more than `rights` if the file was opened to truncate it
     const bool appends;
-    const bool is_relaxed;  // its home is told of writes elsewhere later
+    const bool is_relaxed;  // its home learns late of writes to other shards
     std::atomic<std::uint64_t> proof;
-    // As the home said last.
+    // The home's last word.
     std::atomic<std::uint64_t> generation;
     std::atomic<std::uint64_t> size;
     std::uint32_t place = 0;  // in OpenFiles
@@ -50,7 +50,7 @@ struct File {
 
 class OpenFiles {
 public:
-    // The file stays until remove().
+    // Adds a file, which stays until remove().
     [[nodiscard]] File& add(const Attributes& attributes, const Grant& grant, const FileWays& ways);
     void remove(const File& file) noexcept;
     [[nodiscard]] std::vector<std::shared_ptr<File>> all() const;
@@ -58,7 +58,7 @@ public:
 private:
     mutable std::mutex mutex_;
     std::vector<std::shared_ptr<File>> files_;
-    std::vector<std::uint32_t> free_;  // places in files_
+    std::vector<std::uint32_t> free_;  // free places in files_
 };
 
 }  // namespace cairn::fs

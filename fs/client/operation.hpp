@@ -1,4 +1,4 @@
-// An operation of the file system: waited for, awaited, or told of when it has ended.
+// An operation of the file system. Its caller waits for it, awaits it, or gives it a completion.
 #pragma once
 
 #include <cerrno>
@@ -11,19 +11,19 @@ namespace cairn::fs {
 
 class ClientThread;
 
-// False while a completion runs: nothing can be waited for there.
+// Returns false while a completion runs, since a completion must not wait.
 [[nodiscard]] bool may_wait(ClientThread& thread) noexcept;
-// Sleeps until something has come for the thread, completes that, and returns.
+// Sleeps until an answer has come for the thread, completes it, and returns.
 void wait_once(ClientThread& thread) noexcept;
 
-// Belongs to the thread that asked for it, and does nothing before one of these is called, once. Paths and buffers that
-// it was given stay until it ends.
+// Belongs to the thread that made it. It does nothing before one of the functions below is called, once. The paths and
+// buffers that it was given stay until it ends.
 template <class T = Nothing>
 class [[nodiscard]] Operation {
 public:
     Operation(ClientThread& thread, Task<Outcome<T>> task) noexcept : thread_(thread), task_(std::move(task)) {}
 
-    // Blocks. In a completion: EDEADLK.
+    // Blocks until the operation ends. Returns EDEADLK in a completion.
     Outcome<T> wait() && noexcept {
         if (!may_wait(thread_)) {
             return Failure{EDEADLK};
@@ -46,7 +46,7 @@ public:
     }
     // Calls `done` from Client::poll() of this thread, or at once if there is nothing to wait for.
     void start(Done<Outcome<T>> done, void* context) && noexcept { std::move(task_).start(done, context); }
-    // co_await: the coroutine goes on in Client::poll() of this thread.
+    // Lets a coroutine await the operation. The coroutine goes on in Client::poll() of this thread.
     [[nodiscard]] auto operator co_await() && noexcept { return std::move(task_).operator co_await(); }
 
 private:

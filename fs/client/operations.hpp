@@ -13,24 +13,25 @@
 
 namespace cairn::fs {
 
-// Follows a path, and says what it walk.found(). Returns 0 or an errno.
+// Follows a path; the result is walk.found(). Returns 0 or an errno.
 Task<int> follow(ClientThread& thread, PathWalk& walk, std::string_view path, WalkWish wish, bool fresh);
-// What is at a path, with its attributes from its home; with rights, it is open, unless it is a symbolic link.
+// Finds what a path names, with its attributes from its home. If rights are wanted, opens it, unless it is a symbolic
+// link.
 Task<Outcome<Found>> find(ClientThread& thread, std::string_view path, WalkWish wish);
 
 Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int flags, std::uint32_t mode);
 Task<Outcome<>> close_file(ClientThread& thread, File& file);
 Task<Outcome<Attributes>> stat_path(ClientThread& thread, std::string_view path, bool follows);
 Task<Outcome<Attributes>> stat_file(ClientThread& thread, const FileId& file);
-// Tells a file's home what it has not been told: see LateSizes. Returns 0 once it knows all, or an errno.
+// Sends a file's late size to its home: see LateSizes. Yields 0 once the home knows all, or an errno.
 Task<int> tell_late(ClientThread& thread, FileId file);
-// The home knows all that this client has written, and says the attributes.
+// Yields the home's attributes of a file, after the home has learnt of all that this client has written.
 Task<Outcome<Attributes>> stat_open_file(ClientThread& thread, const File& file);
-// Sets attributes of what is at a path, or of an open file.
+// Sets attributes of the file at a path, or of an open file.
 Task<Outcome<Attributes>> set_attributes(ClientThread& thread, std::string_view path, SetAttributesRequest what,
                                          bool follows);
 Task<Outcome<Attributes>> set_size(ClientThread& thread, File& file, std::uint64_t size);
-// Likewise, whatever the program may do.
+// Sets the size of an open file under the client's grant, also if the program's own rights do not allow it.
 Task<Outcome<Attributes>> set_granted_size(ClientThread& thread, File& file, std::uint64_t size);
 Task<Outcome<StatFsAnswer>> stat_fs(ClientThread& thread);
 Task<Outcome<StatFsAnswer>> stat_shard(ClientThread& thread, std::uint16_t shard);

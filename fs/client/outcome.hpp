@@ -1,4 +1,4 @@
-// What becomes of an operation of the file system.
+// The result of an operation of the file system.
 #pragma once
 
 #include <utility>

@@ -15,7 +15,7 @@ std::optional<PathComponent> PathRest::next() noexcept {
     return component;
 }
 
-// The target may lie in the text that is replaced.
+// `target` may lie in the text that is replaced.
 void PathRest::expand(std::string_view target, bool has_slash) {
     spare_.assign(target);
     if (has_slash) {

@@ -45,7 +45,7 @@ PathWalk::Step PathWalk::next(const DirectoryCache& cache, Instant now) noexcept
     return state_ == State::HasName ? Step::AskName : state_ == State::HasLink ? Step::AskLink : Step::Ended;
 }
 
-// Returns true if the name is a directory that is known.
+// Returns true if the name is a known directory.
 bool PathWalk::step_into(const DirectoryCache& cache, Instant now) noexcept {
     found_.last = Found::Last::Name;
     if (const int error = judge_name(component_.name); error != 0) {
@@ -82,7 +82,7 @@ void PathWalk::end_at_directory() noexcept {
     }
 }
 
-// A name with a slash behind it is not opened before it is known to be a directory.
+// A name that a slash follows is not opened before it is known to be a directory.
 Request PathWalk::request() const noexcept {
     const std::uint32_t rights = component_.is_last && !component_.has_slash ? wish_.rights : 0;
     if (component_.is_last && wish_.creates) {

@@ -1,4 +1,5 @@
-// PathWalk: how a path is followed, name by name. It asks nobody itself: its user does, and tells it the answers.
+// PathWalk: follows a path, name by name. It sends no requests itself: its user asks the shards and hands over the
+// answers.
 #pragma once
 
 #include <cstdint>
@@ -17,37 +18,37 @@ namespace cairn::fs {
 
 struct WalkWish {
     bool to_parent = false;  // stops before the last name
-    bool follows = true;     // also a link that is the last name
-    bool creates = false;    // a regular file, if the last name is not there
+    bool follows = true;     // follows the last name, too, if it is a link
+    bool creates = false;    // creates a regular file if the last name does not exist
     bool exclusive = false;
-    std::uint32_t rights = 0;       // opens what it finds
-    std::uint32_t mode = 0;         // of a file that it creates
-    std::string* target = nullptr;  // gets that of a link that is found, if the link's shard said it
+    std::uint32_t rights = 0;       // rights with which the file is opened
+    std::uint32_t mode = 0;         // mode of a created file
+    std::string* target = nullptr;  // gets the target of a link, if the link's shard sent it
 };
 
-// Where a walk has ended.
+// The end of a walk.
 struct Found {
     enum class Last : std::uint8_t { Name, Dot, DotDot, Root };
 
-    FileId directory{};       // that has the last name
+    FileId directory{};       // the directory with the last name
     std::string_view name{};  // valid until the walk begins anew
-    Last last = Last::Root;   // unless it is a name, `directory` is what was found
-    bool has_slash = false;   // behind the name
-    WalkAnswer answer{};      // of the last name, unless to_parent. Its target is not valid
+    Last last = Last::Root;   // if it is not Name, `directory` is the result
+    bool has_slash = false;   // a slash follows the name
+    WalkAnswer answer{};      // about the last name, unless to_parent; its target is not valid
 };
 
 class PathWalk {
 public:
     static constexpr int kMostLinks = 40;
 
-    // What the user has to do next.
+    // The next step of the user.
     enum class Step : std::uint8_t {
-        AskName,  // ask request() of the shard of directory() and name(): on_name()
-        AskLink,  // ask the home of link() for its target: on_link()
+        AskName,  // ask the shard of directory() and name() with request(), then call on_name()
+        AskLink,  // ask the home of link() for its target, then call on_link()
         Ended,    // see error() and found()
     };
 
-    // `path` stays until the walk has ended. The cache is not looked at if `fresh`, but learns.
+    // Begins a walk. `path` stays until the walk has ended. If `fresh`, the cache is not used, but learns.
     void begin(std::string_view path, const FileId& root, const WalkWish& wish, bool fresh) noexcept;
     [[nodiscard]] Step next(const DirectoryCache& cache, Instant now) noexcept;
     void on_name(const Outcome<WalkAnswer>& answer, DirectoryCache& cache, Instant now) noexcept;
@@ -58,10 +59,10 @@ public:
     [[nodiscard]] Request request() const noexcept;
     [[nodiscard]] const FileId& link() const noexcept { return link_; }
 
-    // 0 or an errno.
+    // Returns 0 or an errno.
     [[nodiscard]] int error() const noexcept { return error_; }
     [[nodiscard]] const Found& found() const noexcept { return found_; }
-    // The walk failed, and what it took from the cache may be the reason.
+    // True if the walk failed, and an entry of the cache may be the reason.
     [[nodiscard]] bool may_be_stale(int error) const noexcept;
 
 private:
@@ -75,7 +76,7 @@ private:
     void expand(std::string_view target) noexcept;
 
     PathRest rest_;
-    std::vector<FileId> above_;  // the root, and directories below it to where the walk is
+    std::vector<FileId> above_;  // the root, and the directories on the way to the present one
     WalkWish wish_{};
     PathComponent component_{};
     Found found_{};

@@ -10,7 +10,7 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr Duration kSleepMost = milliseconds(100);  // a daemon that dies wakes nobody
+constexpr Duration kSleepMost = milliseconds(100);  // a dying daemon wakes no client
 constexpr Duration kSleepAmongLanes = milliseconds(1);
 
 void nap() noexcept {
@@ -146,7 +146,7 @@ void Road::meet(Instant now) noexcept {
     }
 }
 
-// What waits in the lanes, and what has taken a detour, may have another way by the new table.
+// Asks that wait for slots or after a redirect may have another way by the new table.
 void Road::adopt_meeting() noexcept {
     has_daemon_ = true;
     view_ = connection_.view();

@@ -1,4 +1,4 @@
-// Road: the way of a thread's requests to all shards.
+// Carries a thread's requests to all shards.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cairn::fs {
 
-// Told of a meeting with the daemon that this road has brought about.
+// Is notified of each meeting with the daemon that this router has brought about.
 class MeetingWatch {
 public:
     virtual void met_again() noexcept = 0;
@@ -19,33 +19,33 @@ protected:
     ~MeetingWatch() = default;
 };
 
-// Used by one thread. An ask fails once its time is over: with EIO if no daemon is there, or ETIMEDOUT if it does not
-// answer. Until then the road looks for the daemon again and again.
+// Used by one thread. An ask fails at its deadline: with EIO if no daemon is there, or with ETIMEDOUT if the daemon
+// does not answer. Until then the router looks for the daemon again and again.
 class Road {
 public:
-    // Both outlive the road.
+    // Makes the router. `connection` and `watch` outlive it.
     Road(Connection& connection, MeetingWatch& watch, Duration timeout);
     // Completes all asks that are left, with EIO.
     ~Road();
     Road(const Road&) = delete;
     Road& operator=(const Road&) = delete;
 
-    // Stays the same until poll().
+    // Returns the view of the last meeting. It stays the same until poll().
     [[nodiscard]] const View& view() const noexcept { return *view_; }
     [[nodiscard]] std::shared_ptr<const View> shared_view() const noexcept { return view_; }
     [[nodiscard]] const Buffers& buffers() const noexcept { return connection_.buffers(); }
 
-    // Never completes the ask before it returns.
+    // Submits an ask. Never completes the ask before it returns.
     void submit(Ask& ask) noexcept;
-    // Completes what is answered. Returns how many that were. In a completion it does nothing.
+    // Completes the asks that are answered. Returns the number of them. Does nothing if a completion calls it.
     std::uint32_t poll() noexcept;
-    // The same, but sleeps if there is nothing yet.
+    // Does as poll(), but sleeps if no answer has come.
     void wait() noexcept;
     [[nodiscard]] bool is_polling() const noexcept { return polls_; }
     [[nodiscard]] bool is_idle() const noexcept;
 
 private:
-    static constexpr Duration kLookEvery = milliseconds(10);  // after the daemon, while nothing comes
+    static constexpr Duration kLookEvery = milliseconds(10);  // how often it looks for the daemon while no answer comes
     static constexpr Duration kMeetEvery = milliseconds(20);
     static constexpr std::uint32_t kPollsToALook = 64;
     static constexpr std::uint8_t kMostDetours = 5;
@@ -62,8 +62,8 @@ private:
     Duration timeout_;
     std::shared_ptr<const View> view_;
     std::vector<std::unique_ptr<Lane>> lanes_;
-    std::vector<Lane*> by_shard_;  // as far as they were used since the last meeting
-    AskQueue detoured_;            // wait for a newer table
+    std::vector<Lane*> by_shard_;  // only the shards that were used since the last meeting
+    AskQueue detoured_;            // these wait for a newer table
     Instant looked_{};
     Instant met_{};
     std::uint32_t empty_polls_ = 0;

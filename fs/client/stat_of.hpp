@@ -1,4 +1,4 @@
-// Attributes as struct stat has them.
+// Conversion of attributes to struct stat.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ namespace cairn::fs {
     return {(ns - rest) / kSecond, rest};
 }
 
-// Blocks are those of a file without holes.
+// Returns the struct. Its blocks are those of a file without holes.
 [[nodiscard]] inline struct stat stat_of(const Attributes& attributes, std::uint32_t chunk_bytes) noexcept {
     constexpr std::uint64_t kBlockBytes = 512;
     struct stat facts {};

@@ -1,4 +1,4 @@
-// Coroutines of which the client's operations are made.
+// Coroutines that make up the client's operations.
 #pragma once
 
 #include <coroutine>
@@ -9,18 +9,18 @@
 
 namespace cairn::fs {
 
-// Told the result of a task that was started.
+// Called with the result of a task that was started.
 template <class T>
 using Done = void (*)(void* context, T result);
 
-// A coroutine that was called. It runs nothing before it is awaited or started. It runs on one thread.
+// A coroutine. It runs nothing before it is awaited or started. It runs on one thread.
 template <class T>
 class [[nodiscard]] Task {
 public:
     struct promise_type;  // NOLINT(readability-identifier-naming): the language's name
     using Frame = std::coroutine_handle<promise_type>;
 
-    // Resumes who awaits the task; or ends the frame, and then tells.
+    // Resumes the coroutine that awaits the task. If there is none, ends the frame and then calls `done`.
     struct Last {
         [[nodiscard]] bool await_ready() const noexcept { return false; }
         [[nodiscard]] std::coroutine_handle<> await_suspend(Frame ended) const noexcept {
@@ -51,7 +51,7 @@ public:
         void return_value(T value) noexcept { result = std::move(value); }
 
         T result{};
-        std::coroutine_handle<> awaited_by{};  // empty: the task was started
+        std::coroutine_handle<> awaited_by{};  // empty if the task was started
         Done<T> done = nullptr;
         void* context = nullptr;
     };
@@ -80,7 +80,8 @@ public:
         return Awaiter{frame_};
     }
 
-    // Runs the task until it first waits. It goes on by itself and tells its result, which may be before this returns.
+    // Runs the task until it first waits. The task then goes on by itself. It calls `done` at its end, which may be
+    // before start() returns.
     void start(Done<T> done, void* context) && noexcept {
         frame_.promise().done = done;
         frame_.promise().context = context;

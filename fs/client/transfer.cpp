@@ -86,7 +86,8 @@ void Transfer::fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at
     }
     std::get<WriteRequest>(piece.request).at = at;
     if (!shared) {
-        // Less than the piece, if the daemon has come back with smaller slots: the shard refuses that.
+        // This is less than the piece if the daemon has come back with smaller slots. The shard then refuses the
+        // request.
         std::memcpy(data.data(), bytes_.from.data() + piece.done, std::min<std::size_t>(piece.bytes, data.size()));
     }
 }
@@ -108,7 +109,7 @@ void Transfer::on_piece(Piece& piece, int error, std::span<const std::uint8_t> b
     go_on();
 }
 
-// A chunk elsewhere knows nothing of the file's end: what it lacks are zeros as far as the file goes.
+// A chunk at another shard does not know the file's end. The bytes that it lacks are zeros, as far as the file goes.
 void Transfer::take_answer(const Piece& piece, const DataAnswer& answer, std::span<const std::uint8_t> data) noexcept {
     if (!bytes_.is_write()) {
         std::uint8_t* const to = bytes_.to.data() + piece.done;

@@ -1,4 +1,4 @@
-// What a client knows of its file system.
+// A client's knowledge of its file system.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace cairn::fs {
 
-// As the daemon said at one meeting. It does not change.
+// As the daemon said at one meeting. A view does not change.
 class View {
 public:
     View(std::uint64_t meeting, Welcome welcome)
@@ -18,7 +18,7 @@ public:
           welcome_(std::move(welcome)),
           placement_(welcome_.spread, welcome_.daemons, welcome_.placement_words()) {}
 
-    // Counts the meetings of a client and its daemon.
+    // Returns the number of the meeting, counted by the client.
     [[nodiscard]] std::uint64_t meeting() const noexcept { return meeting_; }
     [[nodiscard]] const Welcome& welcome() const noexcept { return welcome_; }
     [[nodiscard]] const SlotTable& table() const noexcept { return *welcome_.table; }
@@ -30,7 +30,7 @@ public:
         return placement_.slot_of(directory.place, directory.random, name);
     }
     [[nodiscard]] ShardNumber owner(std::uint16_t slot) const noexcept { return table().owner(slot % kSlots); }
-    // The shard of this machine by which another one is reached: itself, if it is here.
+    // Returns the shard of this machine that leads to another one. A shard of this machine leads to itself.
     [[nodiscard]] ShardNumber gateway(ShardNumber shard) const noexcept {
         const auto& local = welcome_.local;
         return std::ranges::find(local, shard) != local.end() ? shard : local[shard % local.size()];
