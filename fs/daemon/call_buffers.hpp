@@ -11,7 +11,7 @@
 
 namespace cairn::fs {
 
-// Lends memory as it was left. Long pieces are kept for the next ones: to get pages from the system and to clear them
+// Lends memory without clearing it. Keeps long pieces for later calls: to get pages from the system and to clear them
 // takes longer than the data's way through the network.
 class CallBuffers {
 public:
@@ -26,7 +26,7 @@ public:
         std::uint32_t bytes_ = 0;
     };
 
-    // At most kMostForwardedData.
+    // Returns a buffer of `bytes`, at most kMostForwardedData.
     [[nodiscard]] Buffer take(std::uint32_t bytes) {
         Buffer buffer;
         if (is_long(bytes) && !spare_.empty()) {
@@ -49,7 +49,7 @@ private:
     static constexpr std::size_t kMostSpare = 16;
     static constexpr bool is_long(std::uint32_t bytes) noexcept { return bytes > kMostInlineBytes; }
 
-    std::vector<std::unique_ptr<std::uint8_t[]>> spare_;  // of kMostForwardedData each
+    std::vector<std::unique_ptr<std::uint8_t[]>> spare_;  // each kMostForwardedData long
 };
 
 }  // namespace cairn::fs

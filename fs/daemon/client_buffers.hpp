@@ -1,4 +1,4 @@
-// ClientBuffers: memory of a client for buffers of its own, as all shards of its daemon see it.
+// ClientBuffers: memory for a client's buffers, as all shards of its daemon see it.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@
 
 namespace cairn::fs {
 
-// Of one session. Each channel of the client keeps it: so it stays as long as a call may name it.
+// The memory of one session. Each channel of the client keeps it, so it stays as long as a call may name it.
 class ClientBuffers {
 public:
-    // By the sessions' thread, once (asserted): from now on the memory is there. Errors: see SharedMemory.
+    // Makes the memory. Called once (asserted), on the sessions' thread. Errors: see SharedMemory.
     Status make(std::size_t bytes) {
         CAIRN_ASSERT(!made_.has_value());
         Result<SharedMemory> made = SharedMemory::create(bytes, SharedMemory::Pages::AsTouched);
@@ -27,9 +27,9 @@ public:
         return Nothing{};
     }
     [[nodiscard]] bool is_made() const noexcept { return made_.has_value(); }
-    // It was made.
+    // Returns the descriptor. The memory was made.
     [[nodiscard]] int fd() const noexcept { return made_->fd(); }
-    // Any thread. Empty if it was not made.
+    // Returns the memory, or nothing if it was not made. Any thread may call it.
     [[nodiscard]] std::span<std::uint8_t> memory() const noexcept {
         const SharedMemory* const seen = seen_.load(std::memory_order_acquire);  // pairs with make()
         return seen == nullptr ? std::span<std::uint8_t>{} : seen->bytes();

@@ -1,4 +1,5 @@
-// The numbers of clients. A number shows whose it is: a client that lost its daemon names its own, and nobody else's.
+// The numbers of clients. A number proves its user: a client that lost its daemon can name its own number, but no other
+// user's.
 #pragma once
 
 #include <bit>
@@ -8,22 +9,22 @@
 
 namespace cairn::fs {
 
-// Numbers of different nodes differ: the upper bits of a number name the node, as many as all nodes need.
+// Returns how many upper bits of a number name the node: enough for all nodes. So numbers of different nodes differ.
 [[nodiscard]] constexpr unsigned node_bits(std::uint32_t nodes) noexcept {
     return static_cast<unsigned>(std::bit_width(nodes - 1));
 }
 [[nodiscard]] constexpr std::uint32_t node_of_client(std::uint64_t number, std::uint32_t nodes) noexcept {
     return nodes == 1 ? 0 : static_cast<std::uint32_t>(number >> (64 - node_bits(nodes)));
 }
-// Returns chance for a number of this node.
+// Returns the random half of a number of this node.
 [[nodiscard]] constexpr std::uint32_t chance_of_node(std::uint32_t chance, std::uint32_t node,
                                                      std::uint32_t nodes) noexcept {
     const unsigned bits = node_bits(nodes);
     return nodes == 1 ? chance : node << (32 - bits) | chance >> bits;
 }
 
-// The upper half of a number is chance; the lower half is a proof, under a key that clients do not know, that the
-// number was given to this user. 0 is no number.
+// Makes and checks numbers. The upper half of a number is random. The lower half is a proof, under a key that clients
+// do not know, that this user got the number. 0 is no number.
 class ClientNumbers {
 public:
     explicit constexpr ClientNumbers(const SipKey& key) noexcept : key_(key) {}

@@ -1,4 +1,4 @@
-// Cluster: which shards a file system has, and where they are.
+// Cluster: the shards of a file system, and their machines.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace cairn::fs {
 
-// A node is a machine with one daemon, which has `local_shards` shards. Their numbers interleave, so that neighbouring
-// chunks lie on different machines.
+// A node is a machine with one daemon, which has `local_shards` shards. The numbers of the nodes' shards interleave, so
+// neighbouring chunks lie on different machines.
 struct Cluster {
-    std::vector<net::IpAddress> nodes{};  // in the order that all daemons share; none: this daemon is alone
+    std::vector<net::IpAddress> nodes{};  // in the order that all daemons share; empty if this daemon is alone
     std::uint16_t node = 0;               // this daemon's
     std::uint16_t local_shards = 1;
 
@@ -34,8 +34,8 @@ struct Cluster {
     }
 };
 
-// Returns the cluster of these nodes, of which this one is `node`, or has the address `own`. Errors: what is no
-// address; one that comes twice; no such node; more shards than there are slots.
+// Returns the cluster of these nodes. This node is number `node`, or has the address `own`. Errors: an invalid address;
+// an address that comes twice; no such node; more shards than slots.
 Result<Cluster> make_cluster(const std::vector<std::string>& nodes, std::optional<std::uint32_t> node,
                              const std::string& own, std::uint32_t local_shards);
 

@@ -50,7 +50,7 @@ std::optional<ShardNumber> ForeignCalls::proven(const copyrpc::Request& request)
     return from;
 }
 
-// A gateway speaks for its own machine's clients alone.
+// A gateway may send calls of its own machine's clients only.
 // mutants: fs-foreign-on-call
 void ForeignCalls::on_call(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = proven(request);
@@ -207,7 +207,7 @@ void ForeignCalls::on_delivered(void* context, const rpc::CallResult& result) {
     }
 }
 
-// `read`: so many bytes of the data go with the answer.
+// Sends the answer, with the first `read` bytes of the data.
 void ForeignCalls::respond(Foreign& call, std::uint32_t read) {
     std::vector<std::uint8_t> message(call.answer.size() + read + 2 * sizeof(std::uint16_t));
     const std::uint32_t bytes =
@@ -217,7 +217,7 @@ void ForeignCalls::respond(Foreign& call, std::uint32_t read) {
     end(call);
 }
 
-// A call that came behind this one, of the same slot, is next.
+// Ends a call. The next call of the same slot, if one waits, begins.
 // mutants: fs-foreign-end
 void ForeignCalls::end(Foreign& call) {
     const std::uint64_t client = call.parsed.call.client;
@@ -239,7 +239,7 @@ bool ForeignCalls::has_calls(std::uint64_t client) const noexcept {
                                [client](const auto& each) { return each.second->parsed.call.client == client; });
 }
 
-// A client whose call is still with the shard leaves later.
+// Returns the clients that leave now. A client leaves later while it still has calls here.
 // mutants: fs-foreign-take-leavers
 std::vector<std::uint64_t> ForeignCalls::take_leavers(Instant now) {
     std::erase_if(clients_, [&](const auto& each) {

@@ -1,4 +1,4 @@
-// ForeignCalls: calls of other machines' clients, which their gateways have handed on to this shard.
+// ForeignCalls: calls of other machines' clients, which their gateways have sent to this shard.
 #pragma once
 
 #include <deque>
@@ -14,15 +14,16 @@
 
 namespace cairn::fs {
 
-// Each call has a buffer of its own for its data, which are fetched before the shard has the call, and delivered before
-// its answer. A gateway that is lost takes its calls' answers along, and not what they did; one that stays away takes
-// its clients along.
+// Each call has a buffer of its own for its data. The data are fetched before the shard gets the call, and delivered
+// before its answer. If a gateway is lost, the answers to its calls are dropped, but the effects of the calls stay. If
+// a gateway stays away, its clients are forgotten.
 class ForeignCalls {
 public:
-    static constexpr std::uint32_t kMostCalls = 128;  // of a peer: those of its gateway's life before among them
-    static constexpr Duration kGrace = seconds(10);   // for clients whose gateway is gone, or begins anew
+    static constexpr std::uint32_t kMostCalls = 128;  // of one peer, those of its gateway's earlier life included
+    static constexpr Duration kGrace = seconds(10);   // after it, clients of a gateway are forgotten that is gone or
+                                                      // has restarted
 
-    // All outlive it.
+    // Makes it. All arguments outlive it.
     ForeignCalls(copyrpc::Endpoint& endpoint, PeerLinks& links, worker::Worker& worker, PeerCounters& counters);
     ForeignCalls(const ForeignCalls&) = delete;
     ForeignCalls& operator=(const ForeignCalls&) = delete;
@@ -30,8 +31,8 @@ public:
     void on_found(ShardNumber peer, std::uint64_t life, Instant now);
     void on_lost(ShardNumber peer, Instant now);
 
-    // Within a turn of the shard: hands it the calls that have come, by tokens that `token_of` makes of their numbers,
-    // and the clients that have gone.
+    // Hands the shard the calls that have come, and the clients that have gone. Called within a turn of the shard.
+    // `token_of` makes a call's token of its number.
     template <class TokenOf>
     void give(Shard& shard, Instant now, const TokenOf& token_of) {
         while (!ready_.empty()) {
@@ -45,7 +46,7 @@ public:
     }
     void answer(std::uint32_t number, std::span<const std::uint8_t> bytes);
     [[nodiscard]] Instant next_deadline() const noexcept;
-    // Calls that the shard has, and has not answered.
+    // True if the shard has a call that it has not answered.
     [[nodiscard]] bool is_unanswered() const noexcept { return with_shard_ != 0; }
 
 private:
@@ -55,10 +56,10 @@ private:
         std::uint32_t number = 0;
         ShardNumber from = 0;
         Step step = Step::Ready;
-        bool is_orphan = false;  // nobody awaits the answer
+        bool is_orphan = false;  // the answer is not awaited any more
         rpc::KeptRequest kept{};
         std::vector<std::uint8_t> message{};
-        ParsedForward parsed{};  // of the message
+        ParsedForward parsed{};  // refers to `message`
         std::vector<std::uint32_t> groups{};
         CallBuffers::Buffer data{};
         std::vector<std::uint8_t> answer{};

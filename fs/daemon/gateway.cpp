@@ -14,7 +14,7 @@ namespace cairn::fs {
 
 namespace {
 
-// Of an answer: both texts have a length.
+// Room for a short answer; both of its texts have a length.
 constexpr std::uint32_t kShortAnswer = 256;
 constexpr std::uint32_t kLengths = 2 * sizeof(std::uint16_t);
 
@@ -25,7 +25,7 @@ bool is_one_of(const Request& request) noexcept {
     return (std::holds_alternative<Kinds>(request) || ...);
 }
 
-// What a request is answered with, as a rule: a symbolic link that is walked into brings its target.
+// Returns the usual size of a request's answer. The target of a symbolic link within a path is included.
 std::uint32_t usual_answer_of(const Request& request, const NamedData& data) noexcept {
     if (is_one_of<ListRequest, ReadLinkRequest, CensusRequest, ScrubRequest>(request)) {
         return kLongAnswer;
@@ -66,7 +66,7 @@ void Gateway::take(const Call& call, ShardNumber to, Instant now) {
     serve(to);
 }
 
-// Returns false if the client's request is none, or names data that it has no room for.
+// Returns false if the client's request is invalid, or its data lie outside the client's memory.
 // mutants: fs-gateway-judge
 bool Gateway::judge(Sent& sent) {
     const std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
@@ -142,8 +142,8 @@ Instant Gateway::next_deadline() const noexcept {
     return due;
 }
 
-// Who is to be forgotten comes first: a client of the same number may have come back since. More than the mail has room
-// for cannot be unheard.
+// Forget messages go first: a client with the same number may have come back since. `told` holds only as many as the
+// mail can have unanswered; earlier ones have arrived.
 // mutants: fs-gateway-serve
 void Gateway::serve(ShardNumber number) {
     Peer& peer = peers_[number];
@@ -168,14 +168,14 @@ void Gateway::serve(ShardNumber number) {
     }
 }
 
-// For the call that is next, if there is one.
+// True if there is a next call, and room for it.
 // mutants: fs-gateway-has-room
 bool Gateway::has_room(const Peer& peer) noexcept {
     return !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay &&
            peer.promised + copyrpc::Message::charge_for(peer.waiting.front()->answer) <= kMostPromised;
 }
 
-// Writes the message. Returns false if the other shard cannot be let in.
+// Writes the message. Returns false if the other shard cannot get access to the data.
 bool Gateway::compose(Sent& sent) {
     const NamedData& data = sent.data;
     std::array<std::uint8_t, kRequestBytes> request;
@@ -202,7 +202,7 @@ bool Gateway::compose(Sent& sent) {
     return true;
 }
 
-// The client's own memory: the other shard reads and writes it, and nobody copies it here.
+// Opens the client's own memory. The other shard reads and writes it directly, without a copy here.
 // mutants: fs-gateway-open-data
 bool Gateway::open_data(Sent& sent) {
     const std::optional<SessionId> session = links_.session_of(sent.to);
@@ -217,7 +217,7 @@ bool Gateway::open_data(Sent& sent) {
     return place.ok();
 }
 
-// Returns false if the call waits.
+// Sends a call. Returns false if the call waits.
 // mutants: fs-gateway-send
 bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     const std::optional<SessionId> session = links_.session_of(sent->to);
@@ -237,7 +237,7 @@ bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     }
     sent->session = *session;
     if (peer.clients.insert(sent->call.client).second) {
-        std::erase(peer.told, sent->call.client);  // it has come back
+        std::erase(peer.told, sent->call.client);  // the client has come back
     }
     peer.promised += copyrpc::Message::charge_for(sent->answer);
     peer.under_way.push_back(std::move(sent));
@@ -261,11 +261,12 @@ void Gateway::on_done(void* context, const rpc::CallResult& result) {
     }
     if (result.status == rpc::CallStatus::Disconnected || result.status == rpc::CallStatus::PeerLost) {
         sent->fails_at = self.worker_.now() + kPatience;
-        peer.waiting.push_front(std::move(sent));  // for a later turn: the link may be gone, and nobody knows yet
+        peer.waiting.push_front(std::move(sent));  // the link may be gone, which is not known yet, so a later turn
+                                                   // sends it
         return;
     }
     if (result.status == rpc::CallStatus::ResponseTooLong && sent->answer < kLongAnswer) {
-        sent->answer = kLongAnswer;  // what was done is not done again, for the call has the same numbers
+        sent->answer = kLongAnswer;  // the call goes again with the same numbers, so it is not executed twice
         peer.waiting.push_front(std::move(sent));
     } else {
         self.finish(*sent, result);

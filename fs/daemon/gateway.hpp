@@ -1,4 +1,4 @@
-// Gateway: calls of this machine's clients on their way to shards of other processes.
+// Gateway: sends calls of this machine's clients to shards of other processes.
 #pragma once
 
 #include <deque>
@@ -14,28 +14,29 @@
 
 namespace cairn::fs {
 
-// A call that waits lies where its client has put it. One that was under way when its peer was lost goes again, with
-// the same numbers, to the peer's next life; it fails once the peer was gone for too long.
+// A call that waits refers to its client's memory. A call that was under way when its peer was lost goes again, with
+// the same numbers, to the peer's next life. It fails once the peer was gone for too long.
 class Gateway {
 public:
-    static constexpr std::uint32_t kMostUnderWay = 64;  // to a peer
-    // Of what a peer has promised for answers, in blocks of its ring. The rest is for messages: a call may wait for
-    // one.
+    static constexpr std::uint32_t kMostUnderWay = 64;  // calls to one peer
+    // Blocks of the peer's ring that calls may use of the peer's promise for answers. The rest is for messages, since a
+    // call may wait for one.
     static constexpr std::uint32_t kMostPromised =
         copyrpc::RingShape(PeerLinkConfig::kRingBytes / copyrpc::kBlockBytes).charge_max() - 64;
-    static constexpr Duration kPatience = seconds(5);               // with a peer that is gone, and
-    static constexpr Duration kLeastPatience = milliseconds(1500);  // of each call: it may just be back
+    static constexpr Duration kPatience = seconds(5);               // time that a lost peer has to come back
+    static constexpr Duration kLeastPatience = milliseconds(1500);  // least time for each call: the peer may just be
+                                                                    // back
 
-    // All outlive it. Answers go to `clients`.
+    // Makes it. All arguments outlive it. `clients` gets the answers.
     Gateway(copyrpc::Endpoint& endpoint, PeerLinks& links, PeerMail& mail, worker::Worker& worker, ShardHost& clients,
             PeerCounters& counters);
     Gateway(const Gateway&) = delete;
     Gateway& operator=(const Gateway&) = delete;
 
-    // All that the call refers to stays until it is answered.
+    // Takes a call to another shard. All that the call refers to stays until it is answered.
     void take(const Call& call, ShardNumber to, Instant now);
-    // The client is gone for good: its calls are answered, and those peers that have heard of it are told, if need be
-    // when they are there again.
+    // Makes the peers forget a client that is gone for good. Its calls are answered. Peers that have had calls of it
+    // get a message, if need be when they are back.
     void forget(std::uint64_t client);
     void on_found(ShardNumber peer);
     void on_lost(ShardNumber peer, Instant now);
@@ -48,10 +49,10 @@ private:
         Gateway* gateway = nullptr;
         Call call{};
         ShardNumber to = 0;
-        Instant fails_at{};                // if the peer is not there
-        ParsedRequest asked{};             // names data from 0 on
-        NamedData data{};                  // and where they lie
-        std::span<std::uint8_t> memory{};  // of the client, there
+        Instant fails_at{};                // deadline while the peer is not there
+        ParsedRequest asked{};             // data offsets in it begin at 0
+        NamedData data{};                  // the way and the place of its data
+        std::span<std::uint8_t> memory{};  // the client's memory at that place
         std::uint32_t answer = 0;          // room for it, in bytes
         std::optional<copyrpc::Place> place{};
         SessionId session{};
@@ -64,10 +65,10 @@ private:
         Instant lost_at{};
         std::deque<std::unique_ptr<Sent>> waiting{};
         std::vector<std::unique_ptr<Sent>> under_way{};
-        std::uint32_t promised = 0;         // for those, in blocks
-        std::set<std::uint64_t> clients{};  // that it has heard of
+        std::uint32_t promised = 0;         // blocks promised for calls under way
+        std::set<std::uint64_t> clients{};  // clients whose calls it has had
         std::deque<std::uint64_t> forgets{};
-        std::deque<std::uint64_t> told{};  // of these it may not have heard, if it is lost
+        std::deque<std::uint64_t> told{};  // forgotten clients; if the peer is lost, it may not know
     };
 
     static void on_done(void* context, const rpc::CallResult& result);
@@ -87,7 +88,7 @@ private:
     ShardHost& clients_;
     PeerCounters& counters_;
     std::vector<Peer> peers_;                                                           // by shard
-    std::vector<std::uint8_t> draft_ = std::vector<std::uint8_t>(kMostForwardedBytes);  // of a message
+    std::vector<std::uint8_t> draft_ = std::vector<std::uint8_t>(kMostForwardedBytes);  // room to compose a message
 };
 
 }  // namespace cairn::fs

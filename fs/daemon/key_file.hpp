@@ -1,4 +1,4 @@
-// The secret of a file system's daemons, from a file.
+// The secret of a file system's daemons, read from a file.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cairn::fs {
 
-// Two files of the same bytes give the same key. Errors: it cannot be read; it has fewer than 16 bytes; others than its
-// owner may read it.
+// Reads the key; equal bytes give equal keys. Errors: the file cannot be read; it has fewer than 16 bytes; others than
+// its owner may read it.
 Result<SipKey> read_key_file(const std::string& path);
 
 }  // namespace cairn::fs

@@ -28,7 +28,7 @@ std::string holder_of(int fd) {
     return pid.substr(0, pid.find('\n'));
 }
 
-constexpr int kPassRights = 83;  // SO_PASSRIGHTS: connections of this socket have it, too
+constexpr int kPassRights = 83;  // SO_PASSRIGHTS; accepted connections inherit it
 
 }  // namespace
 
@@ -68,7 +68,7 @@ Status MeetingPlace::lock() {
     return Nothing{};
 }
 
-// Whoever holds the lock owns the socket's name: what stands there is a dead daemon's.
+// The holder of the lock owns the socket's name. A file there is a dead daemon's.
 // mutants: fs-meeting-place-listen
 Status MeetingPlace::listen(mode_t mode) {
     struct stat facts {};
@@ -85,21 +85,21 @@ Status MeetingPlace::listen(mode_t mode) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, socket_path_.c_str(), socket_path_.size() + 1);
-    // Clients send no descriptors. Whoever takes one closes it, too, and somebody may have seen to it that this takes
-    // long (SO_LINGER). Kernels before 6.16 do not know the option, and close what comes along.
+    // Clients send no descriptors. A descriptor that is received must be closed, and a hostile client can make that
+    // take long (SO_LINGER). Kernels before 6.16 do not know the option, and close descriptors that come along.
     const int off = 0;
     ::setsockopt(made.get(), SOL_SOCKET, kPassRights, &off, sizeof(off));
     if (::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
         return cannot("make", socket_path_);
     }
-    socket_ = std::move(made);  // from here on the file is ours to remove
+    socket_ = std::move(made);  // from here on this object removes the file
     if (::chmod(socket_path_.c_str(), mode) != 0 || ::listen(socket_.get(), SOMAXCONN) != 0) {
         return cannot("listen at", socket_path_);
     }
     return Nothing{};
 }
 
-// Before the lock ends: nobody else can have made a socket there.
+// Removes the file before the lock ends, so no other daemon can have made a socket there.
 MeetingPlace::~MeetingPlace() {
     if (socket_.is_open()) {
         ::unlink(socket_path_.c_str());

@@ -1,11 +1,11 @@
-// NoPort: what a worker has that reaches no network. Local clients need a worker's mail, doorbells and sleep alone.
+// NoPort: the port of a worker without a network. Local clients need only a worker's mail, doorbells and sleep.
 #pragma once
 
 #include "lib/port/port.hpp"
 
 namespace cairn::fs {
 
-// Brings nothing, takes nothing, and sleeps until a descriptor is readable.
+// Receives nothing, sends nothing, and sleeps until a descriptor is readable.
 class NoPort final : public port::Port {
 public:
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef>, Instant) noexcept override { return 0; }

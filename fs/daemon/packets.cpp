@@ -17,7 +17,7 @@ std::shared_ptr<const Person> person_at(int socket) {
     }
     auto person = std::make_shared<Person>(Person{who.uid, who.gid, who.pid});
     bytes = 0;
-    // Without room the kernel says how much it wants.
+    // If the room is too small, the kernel returns the size that it needs.
     if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, nullptr, &bytes) != 0 && errno != ERANGE) {
         return nullptr;
     }
@@ -28,7 +28,7 @@ std::shared_ptr<const Person> person_at(int socket) {
     return person;
 }
 
-// MSG_TRUNC: returns the length that the packet had.
+// MSG_TRUNC: returns the packet's full length.
 // mutants: fs-receive-packet
 Reception receive_packet(int socket, std::span<std::uint8_t> room) noexcept {
     const ssize_t bytes = ::recv(socket, room.data(), room.size(), MSG_DONTWAIT | MSG_TRUNC);

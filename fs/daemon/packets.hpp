@@ -12,7 +12,7 @@
 
 namespace cairn::fs {
 
-// Who is at the other end, as the kernel says.
+// The user at the other end, as the kernel reports it.
 struct Person {
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
@@ -22,22 +22,22 @@ struct Person {
     [[nodiscard]] Credentials credentials() const noexcept { return {uid, gid, groups}; }
 };
 
-// Returns nothing if the other end has gone.
+// Returns the user at the other end, or null if the other end has gone.
 [[nodiscard]] std::shared_ptr<const Person> person_at(int socket);
 
 enum class Received : std::uint8_t {
     Packet,
-    Nothing,  // yet
-    TooLong,  // a packet that has no room
-    End,      // the other end has gone, or sent an empty packet, which looks the same
+    Nothing,  // no packet has come yet
+    TooLong,  // the packet has no room
+    End,      // the other end has gone, or has sent an empty packet, which looks the same
 };
 
 struct Reception {
     Received what = Received::Nothing;
-    std::span<const std::uint8_t> bytes{};  // of the packet, in the room
+    std::span<const std::uint8_t> bytes{};  // the packet's bytes, in the room
 };
 
-// Descriptors that come along are none of ours, and are closed by the kernel: see MeetingPlace.
+// Receives a packet. The kernel closes descriptors that come along: see MeetingPlace.
 [[nodiscard]] Reception receive_packet(int socket, std::span<std::uint8_t> room) noexcept;
 
 constexpr std::size_t kMostFds = 4;

@@ -1,4 +1,4 @@
-// What a shard counts of its peers in other processes.
+// A shard's counters about its peers in other processes.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -115,7 +115,7 @@ void PeerLinks::lose(ShardNumber number) {
     }
 }
 
-// The next try is put off here, and not at the failure: whatever way this one ends, another one follows.
+// Puts off the next try here, and not at the failure: however this one ends, another one follows.
 void PeerLinks::connect(Peer& peer, Instant now) {
     const Cluster& cluster = config_.cluster;
     const std::uint32_t port = PeerLinkConfig::kFirstPort + cluster.local_of(peer.number);
@@ -130,7 +130,7 @@ void PeerLinks::connect(Peer& peer, Instant now) {
         Link{session.value(), true, Step::Connecting, peer.number, {}, 0, now + kConnectMost, {}}));
 }
 
-// A link of ours that ends is followed by another one.
+// Ends a link. If the link is ours, another one follows.
 // mutants: fs-peer-links-end
 void PeerLinks::end(Link& link) {
     if (link.step == Step::Ended) {
@@ -138,7 +138,7 @@ void PeerLinks::end(Link& link) {
     }
     link.step = Step::Ended;
     any_ended_ = true;
-    Peer* const own = peer(link.peer);  // or whom a stranger has named
+    Peer* const own = peer(link.peer);  // a link without a proof may have named any peer
     if (own != nullptr && link.ours) {
         own->connect_at = worker_.now() + own->backoff;
         own->backoff = std::min(own->backoff * 2, kBackoffMost);
@@ -150,7 +150,7 @@ void PeerLinks::end(Link& link) {
     }
 }
 
-// Whoever has said nothing for the longest time makes room.
+// Admits a connection without a proof. If there are too many, the oldest of them is refused.
 // mutants: fs-peer-links-admit
 void PeerLinks::admit(SessionId session) {
     const auto is_stranger = [](const auto& link) {
@@ -176,7 +176,7 @@ void PeerLinks::on_event(SessionId session, rpc::LinkEvent event, bool ours) {
     }
 }
 
-// A newer connection of a peer replaces the one of its earlier life.
+// Makes the link the peer's connection. It replaces the connection of the peer's earlier life.
 // mutants: fs-peer-links-become-proven
 void PeerLinks::become_proven(Link& link) {
     Peer& own = *peer(link.peer);
@@ -191,7 +191,7 @@ void PeerLinks::become_proven(Link& link) {
     watch_.on_found(own.number, link.life);
 }
 
-// Strangers do not fill the log.
+// Refuses a link. differs() bounds its log lines, so unknown peers do not fill the log.
 void PeerLinks::refuse(Link& link, const std::string& why) {
     if (link.step != Step::Connecting) {
         counters_.count(PeerCounter::Strangers);

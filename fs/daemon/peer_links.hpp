@@ -1,4 +1,4 @@
-// PeerLinks: a shard's connections to the shards of other processes, each of which has proved the cluster's key.
+// PeerLinks: a shard's connections to shards of other processes. Each peer has proved that it has the cluster's key.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace cairn::fs {
 
-// Told of each change. At first no peer is there.
+// Is notified of each peer that comes or is lost. At first all peers are absent.
 class PeerWatch {
 public:
-    // `life` is another one after each start of the peer's process.
+    // Called when a peer has connected. `life` differs after each start of the peer's process.
     virtual void on_found(ShardNumber peer, std::uint64_t life) = 0;
     virtual void on_lost(ShardNumber peer) = 0;
 
@@ -27,43 +27,43 @@ protected:
 };
 
 struct PeerLinkConfig {
-    static constexpr std::uint16_t kFirstPort = 0x4653;  // of shard 0 of a node
-    static constexpr std::uint16_t kMostStrangers = 8;   // connections that have proved nothing
+    static constexpr std::uint16_t kFirstPort = 0x4653;  // shard 0's of a node
+    static constexpr std::uint16_t kMostStrangers = 8;   // connections without a proof yet
     static constexpr std::uint32_t kRingBytes = 128U << 10U;
 
     Cluster cluster{};
     PeerFacts facts{};  // ours; `from` is this shard's number
     SipKey cluster_key{};
-    Duration patience = seconds(2);  // until a connection has proved what it is
+    Duration patience = seconds(2);  // how long a connection may take to prove itself
     // Called with a line for the operator.
     void (*say)(const std::string& line) = nullptr;
 };
 
-// Lives on the endpoint's worker. Of two shards the one with the lower number connects, again and again. Nothing that
-// comes from a connection is looked at before its peer's proof but greeting and proof.
+// Lives on the endpoint's worker. Of two shards the one with the lower number connects, again and again. Before a
+// peer's proof only its greeting and its proof are read.
 class PeerLinks {
 public:
-    // All outlive it.
+    // Makes it. All arguments outlive it.
     PeerLinks(copyrpc::Endpoint& endpoint, worker::Worker& worker, const PeerLinkConfig& config, PeerWatch& watch,
               PeerCounters& counters);
     PeerLinks(const PeerLinks&) = delete;
     PeerLinks& operator=(const PeerLinks&) = delete;
-    // Takes connections from now on. Errors: the port is taken.
+    // Accepts connections from now on. Errors: the port is taken.
     Status listen();
 
-    // Between the endpoint's turns.
+    // Does what is due. Called between the endpoint's turns.
     void on_turn(Instant now);
     [[nodiscard]] Instant next_deadline() const noexcept;
     // Ends all connections.
     void leave(Instant now);
 
-    // The connection by which the peer is there; nothing while it is not.
+    // Returns the connection to the peer, or nothing while there is none.
     [[nodiscard]] std::optional<SessionId> session_of(ShardNumber peer) const noexcept;
-    // The peer that is there by this connection.
+    // Returns the peer that has this connection, or nothing.
     [[nodiscard]] std::optional<ShardNumber> peer_of(SessionId session) const noexcept;
-    // What came from there is nothing that a peer sends: the connection ends, and the peer is lost if it had it.
+    // Ends a connection after bytes that no peer sends. If a peer had the connection, the peer is lost.
     void on_breach(SessionId session);
-    // The peer is lost, until it connects again.
+    // Ends the connection to a peer. The peer is lost until it connects again.
     void lose(ShardNumber peer);
     [[nodiscard]] const Cluster& cluster() const noexcept { return config_.cluster; }
 
@@ -76,12 +76,12 @@ private:
         ShardNumber peer = 0;
         PeerNonces nonces{};
         std::uint64_t life = 0;
-        Instant by{};                      // it is to be proven
-        std::vector<std::uint8_t> said{};  // stays until the answer
+        Instant by{};                      // deadline of the proof
+        std::vector<std::uint8_t> said{};  // our message; it stays until the answer
     };
     struct Peer {
         ShardNumber number = 0;
-        Link* link = nullptr;  // proven
+        Link* link = nullptr;  // the proven connection
         Instant connect_at = Instant::never();
         Duration backoff{};
     };

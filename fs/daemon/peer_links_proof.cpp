@@ -1,4 +1,4 @@
-// What two shards prove to each other before anything else.
+// The greeting and the proofs that two shards exchange before anything else.
 #include "fs/daemon/peer_links.hpp"
 
 #include <utility>
@@ -30,7 +30,7 @@ void PeerLinks::set_handlers() {
     endpoint_.set_handler(type_of(PeerCall::Ready), handle<&PeerLinks::on_ready>, this);
 }
 
-// The shard that has connected begins.
+// Begins the exchange. The shard that has connected does so.
 void PeerLinks::greet(Link& link) {
     link.step = Step::Greeting;
     link.by = worker_.now() + config_.patience;
@@ -58,7 +58,7 @@ void PeerLinks::ask(Link& link, PeerCall what, std::vector<std::uint8_t> bytes) 
     }
 }
 
-// A peer that refuses says nothing and hangs up: it does not know who asks.
+// A peer that refuses hangs up without an answer: it does not know who asks.
 void PeerLinks::on_answer(Link& link, const rpc::CallResult& result) {
     const bool hung_up = result.status == rpc::CallStatus::AnswerLost || result.status == rpc::CallStatus::Disconnected;
     if (hung_up && link.step == Step::Proving) {
@@ -123,7 +123,7 @@ void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
     (void)endpoint_.answer(request.handle, peer_bytes_of(own), request.now);
 }
 
-// The other one learns our facts, too, and says what differs.
+// Answers with our facts, so that the other shard can log the difference, too.
 // mutants: fs-peer-links-proof
 void PeerLinks::on_proof(Link& link, const copyrpc::Request& request) {
     const auto proof = parse_peer<PeerProof>(request.payload);

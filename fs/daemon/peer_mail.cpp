@@ -38,7 +38,7 @@ void PeerMail::send(ShardNumber to, PeerCall what, std::span<const std::uint8_t>
     counters_.count(PeerCounter::Told);
 }
 
-// A peer that does not take a message is none.
+// A peer that does not take a message counts as lost.
 // mutants: fs-peer-mail-on-done
 void PeerMail::on_done(void* context, const rpc::CallResult& result) {
     Letter& letter = *static_cast<Letter*>(context);

@@ -10,19 +10,19 @@
 
 namespace cairn::fs {
 
-// Each message is a call without an answer, so that the other one's memory bounds what is under way. What waits for
-// room waits here; a peer for which too much waits is given up.
+// Each message is a call without an answer, so the receiver's memory bounds what is under way. Other messages wait here
+// for room. If too much waits for a peer, the peer counts as lost.
 class PeerMail {
 public:
-    static constexpr std::size_t kMostBytes = 8U << 20U;  // to a peer, that are not answered
-    static constexpr std::uint32_t kMostCalls = 2048;     // to all peers
+    static constexpr std::size_t kMostBytes = 8U << 20U;  // unanswered bytes to one peer
+    static constexpr std::uint32_t kMostCalls = 2048;     // unanswered calls to all peers
 
-    // All outlive it.
+    // Makes it. All arguments outlive it.
     PeerMail(copyrpc::Endpoint& endpoint, PeerLinks& links, worker::Worker& worker, PeerCounters& counters);
     PeerMail(const PeerMail&) = delete;
     PeerMail& operator=(const PeerMail&) = delete;
 
-    // Sends a message to a peer that is there; one to a peer that is not is gone.
+    // Sends a message to a peer. If the peer is not there, the message is dropped.
     void send(ShardNumber to, PeerCall what, std::span<const std::uint8_t> bytes);
 
 private:
@@ -43,7 +43,7 @@ private:
     PeerCounters& counters_;
     std::vector<std::unique_ptr<Letter>> letters_;
     std::vector<Letter*> free_;
-    std::vector<std::size_t> unanswered_;  // bytes, by peer
+    std::vector<std::size_t> unanswered_;  // by peer, in bytes
 };
 
 }  // namespace cairn::fs

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::uint16_t kReceives = 16;
 
-// Beside one of each peer: those of its earlier life, and strangers'.
+// Returns the number of connections to peers. Connections of peers' earlier lives and of unknown peers come in
+// addition.
 std::uint32_t peers_of(const Cluster& cluster) noexcept {
     return cluster.shards() - cluster.local_shards;
 }
@@ -25,10 +26,11 @@ copyrpc::EndpointConfig endpoint_of(const PeerNetworkConfig& config) {
     endpoint.receives = kReceives;
     endpoint.sessions_max = sessions_of(cluster);
     endpoint.own_sessions = static_cast<std::uint16_t>(peers_of(cluster));
-    endpoint.host_sessions_max = endpoint.sessions_max;  // a host has many shards; PeerLinks has few strangers
+    endpoint.host_sessions_max = endpoint.sessions_max;  // a host has many shards; PeerLinks limits connections without
+                                                         // a proof
     endpoint.calls_max = PeerMail::kMostCalls + cluster.shards() * (Gateway::kMostUnderWay + 1);
     endpoint.answer_bytes = 256;
-    endpoint.message_bytes_max = 0;  // strangers get no memory
+    endpoint.message_bytes_max = 0;  // connections without a proof get no memory
     endpoint.path_mtu_bytes = config.path_mtu_bytes;
     return endpoint;
 }
@@ -49,7 +51,7 @@ Result<std::unique_ptr<PeerNetwork>> PeerNetwork::create(std::shared_ptr<connect
 }
 
 PeerNetwork::~PeerNetwork() {
-    endpoint_.reset();  // before what its callbacks are told
+    endpoint_.reset();  // ends before the objects that its callbacks use
 }
 
 Status PeerNetwork::open(std::shared_ptr<connections::Agent> agent) {
@@ -78,12 +80,12 @@ Status PeerNetwork::open(std::shared_ptr<connections::Agent> agent) {
     return links_->listen();
 }
 
-// The next life of a node may have another Ethernet address. Shards that connect to it would go by the old one for half
-// a minute: they learn the new one from its question for theirs.
+// Asks for the paths to all nodes. The next life of a node may have another Ethernet address. Shards that connect to it
+// would use the old address for half a minute. They learn the new one from this node's question for their addresses.
 void PeerNetwork::find_nodes() {
     for (std::uint32_t node = 0; node != cluster().node_count(); ++node) {
         if (node != cluster().node) {
-            (void)home_->own_path(cluster().nodes[node], worker_.now());  // it is asked for, again and again
+            (void)home_->own_path(cluster().nodes[node], worker_.now());  // asked again and again
         }
     }
 }

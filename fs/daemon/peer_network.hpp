@@ -1,4 +1,4 @@
-// PeerNetwork: all by which a shard talks with shards of other processes.
+// PeerNetwork: connects a shard with shards of other processes.
 #pragma once
 
 #include <memory>
@@ -18,32 +18,33 @@ namespace cairn::fs {
 struct PeerNetworkConfig {
     PeerLinkConfig links{};
     std::uint32_t path_mtu_bytes = 1024;
-    std::span<std::uint8_t> memory{};  // of rings: see bytes_for()
+    std::span<std::uint8_t> memory{};  // for the rings: see bytes_for()
 };
 
-// Lives on the shard's worker, before the shard's tenant. What comes is handed over within the shard's turns.
+// Lives on the shard's worker, and is made before the shard's tenant. It hands messages over within the shard's turns.
 class PeerNetwork final : private PeerWatch {
 public:
     static constexpr std::uint32_t kRingBytes = PeerLinkConfig::kRingBytes;
 
-    // How much memory the rings take.
+    // Returns how much memory the rings take.
     [[nodiscard]] static std::size_t bytes_for(const Cluster& cluster) noexcept;
-    // What a worker's engine has to have room for.
+    // Queue pairs for which a worker's engine must have room.
     static constexpr std::uint32_t kQueuePairs = 1024;
     static constexpr std::uint32_t kRegions = 4096;
 
-    // All outlive it; the memory and `clients`, too. Errors: those of Home and Endpoint; the port is taken.
+    // Makes it. All arguments, the memory and `clients` outlive it. Errors: those of connections and Endpoint; the port
+    // is taken.
     static Result<std::unique_ptr<PeerNetwork>> create(std::shared_ptr<connections::Agent> agent,
                                                        worker::Worker& worker, const PeerNetworkConfig& config);
     ~PeerNetwork();
-    // Answers go there. Called once, before the first turn.
+    // Sends answers of other shards to `clients`. Called once, before the first turn.
     void serve(ShardHost& clients);
 
     [[nodiscard]] const Cluster& cluster() const noexcept { return config_.links.cluster; }
 
-    // In the shard's turns. No peer is there at first: the shard is told.
+    // Begins a turn of the shard. In the first one the shard learns that all its peers are absent.
     void begin_turn(Shard& shard, Instant now);
-    // Hands over calls of other machines' clients, by tokens that `token_of` makes of their numbers.
+    // Hands the shard calls of other machines' clients. `token_of` makes a call's token of its number.
     template <class TokenOf>
     void give_calls(Shard& shard, Instant now, const TokenOf& token_of) {
         foreign_->give(shard, now, token_of);
@@ -54,7 +55,7 @@ public:
     void forget(std::uint64_t client) { gateway_->forget(client); }
     [[nodiscard]] Instant next_deadline() const noexcept;
     [[nodiscard]] bool is_unanswered() const noexcept { return foreign_->is_unanswered(); }
-    // Ends all connections: peers learn at once that this shard goes.
+    // Ends all connections, so peers learn at once that this shard ends.
     void leave(Instant now) { links_->leave(now); }
 
     [[nodiscard]] const PeerCounters& counters() const noexcept { return counters_; }
@@ -87,7 +88,7 @@ private:
     const PeerNetworkConfig config_;
     rpc::MsgPool pool_;
     PeerCounters counters_;
-    const telemetry::Registration registration_;  // of the counters, at the worker
+    const telemetry::Registration registration_;  // of the counters
     std::unique_ptr<connections::Home> home_;
     std::unique_ptr<verbs::Device> device_;
     std::unique_ptr<PeerLinks> links_;

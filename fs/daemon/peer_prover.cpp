@@ -13,7 +13,7 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::uint64_t kPeerProofs = 0x70656572;  // for what the key is derived: "peer"
+constexpr std::uint64_t kPeerProofs = 0x70656572;  // "peer": the purpose from which the key is derived
 
 // mutants: fs-peer-proved
 struct Proved {

@@ -11,7 +11,7 @@
 
 namespace cairn::fs {
 
-// What a proof is bound to: it is worth nothing in another connection, nor in the other direction.
+// The values that bind a proof to one connection and one direction. In any other the proof is invalid.
 struct PeerNonces {
     PeerNonce connecting{};
     PeerNonce accepting{};
@@ -22,16 +22,16 @@ class PeerProver {
 public:
     explicit PeerProver(const SipKey& cluster_key) noexcept;
 
-    // HMAC-SHA256.
+    // Returns the proof, an HMAC-SHA256.
     [[nodiscard]] PeerMac prove(PeerSide side, const PeerNonces& nonces, const PeerFacts& facts) const;
-    // Takes as long whatever differs.
+    // Judges a proof. The time that it takes does not depend on the bytes.
     [[nodiscard]] bool is_proof(PeerSide side, const PeerNonces& nonces, const PeerProof& proof) const;
 
 private:
     std::array<std::uint64_t, 4> key_;
 };
 
-// Returns in what the two cannot serve one file system together; nothing if they can.
+// Returns the reason why the two cannot serve one file system together, or nothing if they can.
 [[nodiscard]] std::optional<std::string> difference_of(const PeerFacts& ours, const PeerFacts& theirs);
 
 }  // namespace cairn::fs

@@ -9,16 +9,17 @@
 
 namespace cairn::fs {
 
-constexpr const char* kOneVersion = "run daemons and clients of one version";  // the remedy for what nobody understands
+constexpr const char* kOneVersion = "run daemons and clients of one version";  // the remedy for messages that cannot be
+                                                                               // parsed
 
 struct Sessions::Session {
     OwnedFd socket;
     std::shared_ptr<const Person> person;
     Instant hello_by;
-    std::uint64_t client = 0;  // 0: has not said who it is
+    std::uint64_t client = 0;  // 0 before its Hello
     std::shared_ptr<ClientBuffers> buffers = std::make_shared<ClientBuffers>();
-    std::vector<std::uint8_t> channels{};  // that it has asked for, by shard
-    bool awaits_channel = false;           // meanwhile nothing of it is read
+    std::vector<std::uint8_t> channels{};  // how many it has asked for, by shard
+    bool awaits_channel = false;           // meanwhile nothing is read from it
     bool has_ended = false;
 };
 

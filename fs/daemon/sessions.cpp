@@ -17,15 +17,15 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::size_t kStrangers = 16;                 // connections that have not said who they are
-constexpr int kUnread = 64;                            // packets that are read before a refusal
-constexpr Duration kNoDescriptor = milliseconds(100);  // until the next try
+constexpr std::size_t kStrangers = 16;                 // connections that have not sent a Hello
+constexpr int kUnread = 64;                            // packets that are read and dropped before a refusal
+constexpr Duration kNoDescriptor = milliseconds(100);  // time until the next try
 
 Instant steady_now() noexcept {
     return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()};
 }
 
-// Where the fixed descriptors stand among those that are polled.
+// Places of the fixed descriptors among those that are polled.
 enum Polled : std::size_t { kStop, kListening, kNews, kFixed };
 
 }  // namespace
@@ -51,7 +51,7 @@ bool Sessions::serve(int stop_fd, Duration span) {
         if (polled_[kStop].revents != 0) {
             return false;
         }
-        // Before others are accepted: these are the sessions that were polled.
+        // Done before others are accepted, while the places are those of the polled sessions.
         for (std::size_t i = kFixed; i != polled_.size(); ++i) {
             Session& session = *sessions_[i - kFixed];
             if (polled_[i].revents != 0 && !session.has_ended) {
@@ -68,7 +68,7 @@ bool Sessions::serve(int stop_fd, Duration span) {
     return true;
 }
 
-// Fills polled_, and sleeps until one of them is readable or something is due.
+// Fills polled_, and sleeps until a descriptor is readable or something is due.
 void Sessions::sleep(int stop_fd, Instant until) {
     const Instant now = steady_now();
     polled_.assign({{stop_fd, POLLIN, 0}, {now < accept_at_ ? -1 : listening_fd_, POLLIN, 0}, {news_.fd(), POLLIN, 0}});
@@ -80,7 +80,7 @@ void Sessions::sleep(int stop_fd, Instant until) {
     const std::int64_t ns = news_.begin_sleep() && until > now ? (until - now).ns : 0;
     const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
     if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) < 0) {
-        std::ranges::for_each(polled_, [](pollfd& each) { each.revents = 0; });  // a signal
+        std::ranges::for_each(polled_, [](pollfd& each) { each.revents = 0; });  // after a signal
     }
     news_.end_sleep();
 }
@@ -104,7 +104,7 @@ void Sessions::accept_all() {
     }
 }
 
-// Silence keeps no other user out.
+// Drops a connection without a Hello if there are too many. A silent user cannot keep other users out.
 void Sessions::make_room_for_stranger() {
     std::vector<Session*> strangers;
     std::vector<std::uint32_t> users;
@@ -120,9 +120,9 @@ void Sessions::make_room_for_stranger() {
     }
 }
 
-// One packet at a time: nobody keeps the others waiting.
+// Reads one packet of a session, so that no session keeps the others waiting.
 void Sessions::look_at(Session& session) {
-    if (session.awaits_channel) {  // it has hung up, or this would not be polled
+    if (session.awaits_channel) {  // a polled session that awaits a channel has hung up
         hang_up(session);
         return;
     }
@@ -157,7 +157,7 @@ void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
         refuse(session, SessionCounter::Nonsense, {"this is no Hello of this version", kOneVersion});
         return;
     }
-    // One that gave up its connection comes back at once. Under another number it would have no rights to its files.
+    // A client that lost its connection comes back at once. Under another number it would have no rights to its files.
     if (numbers_.is_of(session.person->uid, hello->client) && leavers_.contains(hello->client)) {
         refuse(session, SessionCounter::Early, {"the client's former connection has not ended yet", "try again"});
         return;
@@ -178,7 +178,7 @@ void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
     counters_.count(SessionCounter::Returned, session.client == hello->client ? 1 : 0);
 }
 
-// Returns true if there is room for one more client of this user; otherwise it is refused.
+// Returns true if there is room for one more client of this user. Otherwise refuses the session.
 bool Sessions::judge_room(Session& session) {
     const std::uint32_t user = session.person->uid;
     const Crowd::Verdict verdict = crowd_.judge(user);
@@ -194,7 +194,7 @@ bool Sessions::judge_room(Session& session) {
     return verdict == Crowd::Verdict::Welcome;
 }
 
-// Returns the number that is wanted if it was given to this user and nobody has it; otherwise a new one.
+// Returns the wanted number if this user got it and no client has it now. Otherwise returns a new number.
 // mutants: fs-sessions-number-for
 std::uint64_t Sessions::number_for(const Person& person, std::uint64_t wanted) {
     const auto is_taken = [this](std::uint64_t number) {
@@ -233,7 +233,7 @@ void Sessions::on_news(ShardNews& news) {
     }
 }
 
-// All shards are to have drained before one forgets: a call that came to one may have opened a file at another.
+// All shards must have drained before one forgets the client. A call to one of them may have opened a file at another.
 // mutants: fs-sessions-on-leaver
 void Sessions::on_leaver(const ShardNews& news) {
     const auto found = leavers_.find(news.client);
@@ -255,7 +255,8 @@ void Sessions::on_leaver(const ShardNews& news) {
     }
 }
 
-// What was sent and not read would make the refusal unreadable: the kernel then reports a reset instead.
+// Reads and drops packets first. With unread packets the kernel would report a reset, and the client could not read the
+// refusal.
 void Sessions::refuse(Session& session, SessionCounter reason, const Error& why) {
     int unread = 0;
     for (Received what = Received::Packet; what != Received::Nothing && what != Received::End && unread != kUnread;
@@ -268,7 +269,7 @@ void Sessions::refuse(Session& session, SessionCounter reason, const Error& why)
     hang_up(session);
 }
 
-// A client can do what a line is said of as often as it likes.
+// Limits the rate of lines: a client can cause them as often as it likes.
 // mutants: fs-sessions-say
 void Sessions::say(const std::string& line) {
     const Instant now = steady_now();

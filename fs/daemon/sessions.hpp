@@ -1,4 +1,4 @@
-// Sessions: the daemon's side of the socket by which clients of this machine come and go.
+// Sessions: the daemon's side of the socket at which clients of this machine connect.
 #pragma once
 
 #include <poll.h>
@@ -45,44 +45,46 @@ CAIRN_DECLARE_COUNTERS(SessionCounter, CAIRN_SESSION_COUNTERS);
 
 struct SessionConfig {
     static constexpr std::uint32_t kMostClients = 4096;
-    static constexpr std::uint8_t kChannels = 16;  // of a client, to each shard
+    static constexpr std::uint8_t kChannels = 16;  // of one client, to each shard
 
-    Welcome welcome{};  // what all are told; `client` is overwritten
-    SipKey key{};       // of the clients' numbers
+    Welcome welcome{};  // sent to all clients; `client` is overwritten
+    SipKey key{};       // for the clients' numbers
     std::uint32_t node = 0;
-    std::uint32_t nodes = 1;  // all have the key
+    std::uint32_t nodes = 1;  // daemons that have the key
     std::uint32_t max_clients = 32;
-    std::uint32_t max_user_clients = 16;  // of each user but root and the daemon's own
+    std::uint32_t max_user_clients = 16;  // for each user except root and the daemon's own
     std::uint32_t own_user = 0;
-    std::uint64_t buffer_bytes = std::uint64_t{64} << 20U;  // of a client, for buffers of its own; 0: none
-    Duration say_every = seconds(1);                        // lines about clients, at most: a log has an end
-    Duration patience = seconds(5);                         // until a connection has said who it is
-    // What a CountersRequest is answered.
+    std::uint64_t buffer_bytes = std::uint64_t{64} << 20U;  // for one client's own buffers; 0: none
+    Duration say_every = seconds(1);                        // least time between two lines about clients: a log must
+                                                            // stay short
+    Duration patience = seconds(5);                         // how long a connection may take to send its Hello
+    // Makes the answer to a CountersRequest.
     std::function<std::string()> counters_text{};
     // Called with a line for the operator.
     void (*say)(const std::string& line) = nullptr;
 };
 
-// One thread uses it. It waits for nobody: who sends what is no message, or does not read, is hung up on. Where the
-// process can be killed at any instant, nothing here has to be undone: the kernel ends descriptors and memory.
+// One thread uses it. It never waits for a client. It hangs up on clients that send no valid message or do not read.
+// The process may be killed at any instant, and then nothing needs to be undone: the kernel ends descriptors and
+// memory.
 class Sessions {
 public:
-    // The doors are those of welcome.local, in that order. All outlive the sessions.
+    // Makes the sessions. The doors are those of welcome.local, in that order. All arguments outlive the sessions.
     Sessions(int listening_fd, NewsBox& news, std::vector<ShardDoor*> doors, const SessionConfig& config);
     Sessions(const Sessions&) = delete;
     Sessions& operator=(const Sessions&) = delete;
     ~Sessions();
 
-    // Serves for so long, and returns true; or until `stop_fd` is readable, and returns false.
+    // Serves for `span` and returns true. Returns false at once if `stop_fd` is readable.
     [[nodiscard]] bool serve(int stop_fd, Duration span);
 
-    // Those that are welcome now, and those that leave.
+    // Returns the number of clients that are welcome now or are leaving.
     [[nodiscard]] std::size_t clients() const noexcept { return crowd_.count(); }
     [[nodiscard]] const telemetry::CounterSet<SessionCounter>& counters() const noexcept { return counters_; }
 
 private:
     struct Session;
-    // A client that has gone, and what its shards still have to say: twice each.
+    // A client that has gone. Each of its shards answers twice: once drained, once forgotten.
     struct Leaver {
         std::uint32_t user = 0;
         bool is_drained = false;
@@ -104,7 +106,7 @@ private:
     void refuse(Session& session, SessionCounter reason, const Error& why);
     void say(const std::string& line);
     void hang_up(Session& session);
-    // Returns the shard's place among the doors; their number if it is none of them.
+    // Returns the shard's place among the doors, or the number of doors if the shard has none.
     [[nodiscard]] std::size_t place_of(std::uint16_t shard) const noexcept {
         const auto& local = config_.welcome.local;
         return static_cast<std::size_t>(std::ranges::find(local, shard) - local.begin());
@@ -117,12 +119,12 @@ private:
     const std::vector<ShardDoor*> doors_;
     SessionConfig config_;
     const ClientNumbers numbers_;
-    Crowd crowd_;                                     // those that are welcome, and those that leave
+    Crowd crowd_;                                     // counts clients that are welcome or are leaving
     std::vector<std::unique_ptr<Session>> sessions_;  // oldest first
     std::map<std::uint64_t, Leaver> leavers_;
     std::vector<pollfd> polled_;
-    Instant accept_at_{};  // no descriptor was left: not before
-    Instant say_at_{};     // the next line not before
+    Instant accept_at_{};  // not before this time, after no descriptor was left
+    Instant say_at_{};     // not before this time
     std::uint64_t unsaid_ = 0;
     std::vector<std::uint8_t> room_;
     telemetry::CounterSet<SessionCounter> counters_;

@@ -1,4 +1,4 @@
-// What a client asks of its daemon once it has said who it is: channels, and memory for buffers.
+// Requests of a client after its Hello: channels, and memory for buffers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void Sessions::on_request(Session& session, std::span<const std::uint8_t> bytes)
     }
 }
 
-// The shards see the memory before the client does.
+// Hands the memory to the shards before the client gets it.
 // mutants: fs-sessions-on-buffers-request
 void Sessions::on_buffers_request(Session& session) {
     if (session.buffers->is_made()) {
@@ -69,7 +69,7 @@ void Sessions::on_channel_request(Session& session, const ChannelRequest& reques
 void Sessions::on_channel(ShardNews& news) {
     Session* const session = session_of(news.client);
     if (session == nullptr) {
-        return;  // gone meanwhile
+        return;  // the client has gone
     }
     if (news.what == ShardNews::What::ChannelFailed) {
         refuse(*session, SessionCounter::Descriptors,

@@ -16,7 +16,7 @@ NewsBox::~NewsBox() {
 
 void NewsBox::tell(std::unique_ptr<ShardNews> news) noexcept {
     const bool posted = box_.post(*news.release());
-    CAIRN_ASSERT(posted);  // it never closes
+    CAIRN_ASSERT(posted);  // the box never closes
     wakeup_->wake();
 }
 

@@ -1,4 +1,4 @@
-// What the thread of the sessions and the threads of the shards say to each other.
+// Messages between the sessions' thread and the shards' threads.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace cairn::fs {
 
 struct ChannelOrder {
     std::uint64_t client = 0;
-    std::uint32_t number = 0;  // of the client's channels to this shard, in the order in which it asked for them
-    std::shared_ptr<const Person> person{};  // whose calls come there
+    std::uint32_t number = 0;  // its place among the client's channels to this shard, in the order of the requests
+    std::shared_ptr<const Person> person{};  // the caller in this channel
     Segment segment;
     std::shared_ptr<const ClientBuffers> buffers{};  // the client's
 };
 
-// A shard, as the sessions use it. Any function returns at once; its end is told by ShardNews.
+// A shard, as the sessions use it. Each function returns at once; a ShardNews announces its end.
 class ShardDoor {
 public:
-    // Tells ChannelMade, or ChannelFailed.
+    // Opens a channel. The news is ChannelMade or ChannelFailed.
     virtual void open_channel(ChannelOrder order) = 0;
-    // The client's channels to this shard end, once none of their calls is unanswered. Tells Drained.
+    // Ends the client's channels to this shard, once all their calls are answered. The news is Drained.
     virtual void drain(std::uint64_t client) = 0;
-    // What the client had open is closed. No shard has a channel of it. Tells Forgotten.
+    // Closes all that the client had open. No shard has a channel of it. The news is Forgotten.
     virtual void forget(std::uint64_t client) = 0;
 
 protected:
@@ -42,29 +42,29 @@ struct ShardNews {
     What what = What::Breach;
     std::uint64_t client = 0;
     std::uint16_t shard = 0;
-    OwnedFd segment{};   // ChannelMade
-    OwnedFd doorbell{};  // ChannelMade
+    OwnedFd segment{};   // for ChannelMade
+    OwnedFd doorbell{};  // for ChannelMade
     MailLink<ShardNews> mail{};
 };
 
-// Where shards put their news. Any thread may tell; one thread reads.
+// The shards' news. Any thread may post; one thread reads.
 class NewsBox {
 public:
-    // Errors: the process has no descriptor left.
+    // Makes the box. Errors: the process has no descriptor left.
     static Result<std::unique_ptr<NewsBox>> create();
     ~NewsBox();
 
     void tell(std::unique_ptr<ShardNews> news) noexcept;
 
-    // Readable once there is news behind begin_sleep().
+    // Returns a descriptor that is readable once news comes after begin_sleep().
     [[nodiscard]] int fd() const noexcept { return wakeup_->fd(); }
-    // Returns false if news lies there already: no reason to sleep.
+    // Prepares for sleep. Returns false if there is news already.
     [[nodiscard]] bool begin_sleep() noexcept {
         wakeup_->begin_sleep();
         return box_.empty();
     }
     void end_sleep() noexcept { wakeup_->end_sleep(); }
-    // Hands out the news, oldest first.
+    // Hands the news to the sink, oldest first.
     template <class Sink>
     void take(const Sink& sink) noexcept {
         box_.take([&sink](ShardNews& news) noexcept { sink(*std::unique_ptr<ShardNews>(&news)); });

@@ -34,7 +34,7 @@ ShardRing& ShardMail::ring_to(Peer& peer) const noexcept {
     return *peer.out;
 }
 
-// What comes behind a message that waits waits, too.
+// Sends a message. If an earlier message to the same shard waits, this one waits, too.
 // mutants: fs-shard-mail-send
 void ShardMail::send(ShardNumber to, std::span<const std::uint8_t> message) {
     const auto peer = std::ranges::find(peers_, to, &Peer::number);

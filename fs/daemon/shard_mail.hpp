@@ -1,4 +1,4 @@
-// ShardMail: messages between shards of one process, by a ring for each pair and direction.
+// ShardMail: messages between shards of one process, in a ring for each pair and direction.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 
 namespace cairn::fs {
 
-// Of one shard, on its worker's thread. What finds a ring full waits at its sender, in order, and goes later: nothing
-// is lost, and nobody waits within a turn, so that two shards whose rings to each other are full both go on.
+// One shard's mail, on its worker's thread. If a ring is full, messages wait at their sender, in order, and go later.
+// No message is lost. No thread waits within a turn, so two shards whose rings to each other are full both go on.
 class ShardMail {
 public:
     ShardMail() = default;
     ShardMail(const ShardMail&) = delete;
     ShardMail& operator=(const ShardMail&) = delete;
 
-    // `all`: mail of each shard of the file system, by their numbers; nullptr: one of another process, or this one.
-    // They end after all turns. Called once, before any of their workers turns. Errors: the process has no descriptor
-    // left.
+    // Opens the mail. `all`: mail of each shard of the file system, by number. An entry is nullptr for this shard and
+    // for shards of other processes. The objects end after all turns. Called once, before any of their workers turns.
+    // Errors: the process has no descriptor left.
     Status open(worker::Worker& worker, ShardNumber own, const std::vector<ShardMail*>& all);
 
-    // To a shard of this process; at most ShardRing::kMostMessageBytes.
+    // Sends to a shard of this process; at most ShardRing::kMostMessageBytes.
     void send(ShardNumber to, std::span<const std::uint8_t> message);
-    // At the end of a turn: what waits goes, as far as there is room, and who was sent something wakes up.
+    // Puts waiting messages into rings that have room, and wakes shards that got messages. Called at the end of a turn.
     void flush() noexcept;
-    // True while something waits here.
+    // True while messages wait here.
     [[nodiscard]] bool is_held_up() const noexcept { return waiting_ != 0; }
 
-    // Hands out what has come, as sink(from, message), in each sender's order.
+    // Hands out the messages that have come, as sink(from, message), in each sender's order.
     template <class Sink>
     void take(const Sink& sink) {
         for (Peer& peer : peers_) {
@@ -47,7 +47,7 @@ public:
             }
         }
     }
-    // There is something to take, or room for what waits.
+    // True if there are messages to take, or there is room for waiting ones.
     [[nodiscard]] bool has_work() const noexcept;
 
 private:
@@ -55,17 +55,17 @@ private:
         ShardNumber number = 0;
         ShardMail* mail = nullptr;
         std::unique_ptr<ShardRing> in{};
-        ShardRing* out = nullptr;  // the other one's; found at the first message
+        ShardRing* out = nullptr;  // the other shard's ring; found at the first message
         std::deque<std::vector<std::uint8_t>> waiting{};
-        bool was_told = false;  // since the last flush()
+        bool was_told = false;  // got a message since the last flush()
     };
 
     [[nodiscard]] ShardRing& ring_to(Peer& peer) const noexcept;
     void ring_bell() noexcept { (void)ring(word_, bell_->fd()); }
 
     ShardNumber own_ = 0;
-    std::vector<Peer> peers_;  // by their numbers, this shard left out
-    std::size_t waiting_ = 0;  // messages, for all of them
+    std::vector<Peer> peers_;  // by number, without this shard
+    std::size_t waiting_ = 0;  // number of messages to all peers
     DoorbellWord word_{};
     std::unique_ptr<worker::Doorbell> bell_;
 };

@@ -1,4 +1,4 @@
-// ShardRing: messages from one thread to another one, in memory of a fixed size.
+// ShardRing: messages from one thread to another, in memory of a fixed size.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace cairn::fs {
 
-// One thread puts, and one takes. Messages lie behind each other, each behind its length, and whole: one that has no
-// room before the end of the memory lies at its beginning.
+// One thread puts, and one takes. Each message lies whole, after its length. If it has no room before the memory's end,
+// it lies at the beginning.
 class ShardRing {
 public:
     static constexpr std::uint32_t kBytes = 32U << 10U;
@@ -22,7 +22,8 @@ public:
     ShardRing(const ShardRing&) = delete;
     ShardRing& operator=(const ShardRing&) = delete;
 
-    // The thread that puts. Returns false if there is no room. At most kMostMessageBytes (asserted).
+    // Puts a message of at most kMostMessageBytes (asserted). Returns false if there is no room. For the thread that
+    // puts.
     // mutants: fs-shard-ring-put
     [[nodiscard]] bool put(std::span<const std::uint8_t> message) noexcept {
         const auto bytes = static_cast<std::uint32_t>(message.size());
@@ -46,14 +47,14 @@ public:
         const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
         const std::uint32_t room = room_of(static_cast<std::uint32_t>(bytes));
         const std::uint32_t to_end = kBytes - tail % kBytes;
-        // Pairs with the release in take(): what lay there was read.
+        // Pairs with the release in take(): the bytes there have been read.
         const std::uint32_t used = tail - head_.load(std::memory_order_acquire);
         return used + room + (room > to_end ? to_end : 0) <= kBytes;
     }
-    // It waits for room. Before it looks a last time whether there is some, and sleeps.
+    // Notes that the thread that puts waits for room. Called before it looks a last time, and sleeps.
     void begin_wait() noexcept { waits_.exchange(true, std::memory_order_acq_rel); }
 
-    // The thread that takes: hands out all that was there at the beginning, oldest first.
+    // Hands out all messages that were there at the beginning, oldest first. For the thread that takes.
     template <class Sink>
     void take(const Sink& sink) {
         const std::uint32_t tail = tail_.load(std::memory_order_acquire);
@@ -73,8 +74,8 @@ public:
     [[nodiscard]] bool empty() const noexcept {
         return tail_.load(std::memory_order_acquire) == head_.load(std::memory_order_relaxed);
     }
-    // After take(). Returns true if the one that puts has to be woken. Pairs with begin_wait(): of the two exchanges
-    // the later one sees the other, so that either the room is seen, or who waits for it.
+    // Returns true if the thread that puts has to be woken. Called after take(). Pairs with begin_wait(): the later of
+    // the two exchanges sees the other one. So either the room is seen, or the waiting thread.
     [[nodiscard]] bool must_wake() noexcept { return waits_.exchange(false, std::memory_order_acq_rel); }
 
 private:
@@ -91,7 +92,7 @@ private:
     alignas(64) std::atomic<std::uint32_t> tail_{0};  // positions wrap at 2^32, a multiple of kBytes
     alignas(64) std::atomic<std::uint32_t> head_{0};
     alignas(64) std::atomic<bool> waits_{false};
-    alignas(64) std::array<std::uint8_t, kBytes> bytes_;  // none is read before it was written
+    alignas(64) std::array<std::uint8_t, kBytes> bytes_;  // no byte is read before it was written
 };
 
 }  // namespace cairn::fs

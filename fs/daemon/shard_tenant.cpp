@@ -1,4 +1,4 @@
-// Channels that come and go.
+// A tenant's channels: how they begin and end.
 #include "fs/daemon/shard_tenant.hpp"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::fs {
 
-// Something to do on the worker's thread. It ends itself.
+// A piece of work for the worker's thread. It deletes itself.
 class ShardTenant::Errand final : public worker::Letter {
 public:
     enum class What : std::uint8_t { OpenChannel, Drain, Forget, Nothing };
@@ -50,7 +50,7 @@ private:
 
 namespace {
 
-// A kernel without a wall clock does not exist.
+// Returns the times of a turn. clock_gettime() cannot fail here: all kernels have a wall clock.
 ShardTime time_of(Instant now) noexcept {
     timespec wall{};
     ::clock_gettime(CLOCK_REALTIME, &wall);
@@ -86,10 +86,10 @@ void ShardTenant::wake() {
     post(std::make_unique<Errand>(*this, Errand::What::Nothing, 0));
 }
 
-// A worker that has ended has nobody left to serve.
+// A worker that has ended serves no client, so the errand is dropped.
 void ShardTenant::post(std::unique_ptr<Errand> errand) {
     if (address_.send(*errand).ok()) {
-        (void)errand.release();  // it is in the mail
+        (void)errand.release();  // the mail owns it now
     }
 }
 
@@ -112,7 +112,7 @@ void ShardTenant::send(ShardNumber to, std::span<const std::uint8_t> message) no
     }
 }
 
-// The client gets copies of the descriptors: those of the channel may end before they are sent.
+// The client gets copies of the descriptors: the channel's own may be closed before they are sent.
 // mutants: fs-shard-tenant-add
 void ShardTenant::add(ChannelOrder order) {
     const std::uint64_t client = order.client;
@@ -150,7 +150,7 @@ void ShardTenant::end_channels(std::uint64_t client) {
     draining_.push_back(client);
 }
 
-// A channel ends once no call of it is unanswered: till then the shard may read and write its data.
+// Ends channels that are closed and have no unanswered call. Until then the shard may read and write their data.
 // mutants: fs-shard-tenant-retire
 void ShardTenant::retire() noexcept {
     std::erase_if(draining_, [this](std::uint64_t client) {

@@ -1,4 +1,4 @@
-// ShardTenant: a shard on a worker, and the channels by which clients of this machine call it.
+// ShardTenant: a shard on a worker, and the channels of this machine's clients to it.
 #pragma once
 
 #include <cstdint>
@@ -31,41 +31,42 @@ namespace cairn::fs {
 
 CAIRN_DECLARE_COUNTERS(TenantCounter, CAIRN_SHARD_COUNTERS);
 
-// Lives on one worker. As a ShardDoor it is used by another thread, and does everything on the worker's.
+// Lives on one worker. Another thread uses it as a ShardDoor; all work is done on the worker's thread.
 class ShardTenant final : public worker::Tenant, public ShardDoor, private ShardHost {
 public:
-    static constexpr std::uint32_t kCallsATurn = 64;  // more wait for the next turn
+    static constexpr std::uint32_t kCallsATurn = 64;  // other calls wait for the next turn
 
-    // All outlive it. `seed` is drawn anew at each start. The process's user is whose daemon it is.
+    // Makes the tenant. All arguments outlive it. `seed` is drawn anew at each start. The process's user owns the
+    // store.
     ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, const ClusterFacts& facts, ShardNumber number,
                 std::uint64_t seed, Instant now);
     ~ShardTenant();
-    // The shards of the file system, by their numbers, itself among them; nullptr: one of another process. Called
-    // before any of their workers turns; the tenants end after all turns. Errors: the process has no descriptor left.
+    // Sets the shards of the file system, by number, itself among them; nullptr for shards of other processes. Called
+    // before any of their workers turns. The tenants end after all turns. Errors: the process has no descriptor left.
     Status set_peers(const std::vector<ShardTenant*>& peers);
-    // By which shards of other processes are reached. It lives on the same worker, came before, and outlives the
-    // tenant. Called before the first turn.
+    // Sets the network to shards of other processes. It lives on the same worker, was made before the tenant, and
+    // outlives it. Called before the first turn.
     void set_network(PeerNetwork& network) {
         network_ = &network;
         network.serve(*this);
     }
 
-    // ShardDoor: any thread.
+    // ShardDoor: any thread may call these.
     void open_channel(ChannelOrder order) override;
     void drain(std::uint64_t client) override;
     void forget(std::uint64_t client) override;
-    // Ends the worker's sleep. Any thread.
+    // Ends the worker's sleep. Any thread may call it.
     void wake();
 
-    // Tenant: the worker's thread.
+    // Tenant: called on the worker's thread.
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
-    // From now on no call is taken: those that were are answered in the turns to come.
+    // Takes no more calls. Calls that were taken are answered in later turns.
     void stop_taking() noexcept { takes_ = false; }
     [[nodiscard]] bool is_unanswered() const noexcept {
         return unanswered_ != 0 || (network_ != nullptr && network_->is_unanswered());
     }
-    // Before the end, when the worker turns no more. Errors: see Shard::settle().
+    // Prepares for the end, after the worker's last turn. Errors: see Shard::settle().
     [[nodiscard]] Status settle() { return shard_.settle(); }
 
     [[nodiscard]] const telemetry::CounterSet<TenantCounter>& counters() const noexcept { return counters_; }
@@ -94,19 +95,19 @@ private:
     NewsBox& news_;
     Shard shard_;
     ShardMail mail_;
-    std::vector<bool> is_near_;                       // by shard: it is of this process
-    PeerNetwork* network_ = nullptr;                  // none: all shards are of this process
-    std::vector<std::unique_ptr<Channel>> channels_;  // by their places; a place may be free
+    std::vector<bool> is_near_;                       // by shard: true if it is in this process
+    PeerNetwork* network_ = nullptr;                  // null if all shards are in this process
+    std::vector<std::unique_ptr<Channel>> channels_;  // by place; a place may be free
     std::vector<std::uint64_t> draining_;             // clients
     std::vector<std::uint64_t> forgetting_;
-    std::size_t first_ = 0;  // the place that is looked at first
+    std::size_t first_ = 0;  // the place that comes first in the next turn
     std::uint32_t generation_ = 0;
     std::uint32_t unanswered_ = 0;
     bool takes_ = true;
-    bool more_ = false;  // the shard has more to do at once
+    bool more_ = false;  // the shard has more work to do at once
     ShardCounters published_{};
     telemetry::CounterSet<TenantCounter> counters_;
-    const telemetry::Registration registration_;  // of the counters, at the worker
+    const telemetry::Registration registration_;  // of the counters
     worker::Tenancy tenancy_;
 };
 

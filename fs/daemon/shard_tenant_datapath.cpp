@@ -14,9 +14,9 @@ constexpr std::uint32_t kChannelSlots = ChannelShape::kMostSlots;
 constexpr unsigned kSlotBits = std::bit_width(kChannelSlots - 1);
 constexpr unsigned kPlaceBits = 26;
 constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << kPlaceBits) - 1;
-constexpr std::uint64_t kForeignPlace = kPlaceMask;  // of calls that came from other processes
+constexpr std::uint64_t kForeignPlace = kPlaceMask;  // for calls that came from other processes
 
-// Which call it is: the channel's generation, its place, and the slot.
+// Returns the token of a call: the channel's generation, its place, and the slot.
 CallToken token_of(std::uint32_t generation, std::size_t place, std::uint32_t slot) noexcept {
     return std::uint64_t{generation} << (kPlaceBits + kSlotBits) | std::uint64_t{place} << kSlotBits | slot;
 }
@@ -45,8 +45,8 @@ Instant ShardTenant::next_deadline() const noexcept {
     return network_ == nullptr ? due : std::min(due, network_->next_deadline());
 }
 
-// Another channel is first in each turn. A shard that others are too slow for takes no more: each call may be one more
-// message that waits.
+// Each turn begins with another channel. If other shards are too slow, this shard takes no more calls: each call could
+// add a message that waits.
 // mutants: fs-shard-tenant-take-calls
 void ShardTenant::take_calls() noexcept {
     if (takes_ && network_ != nullptr) {
@@ -66,7 +66,8 @@ void ShardTenant::take_calls() noexcept {
     }
 }
 
-// Returns how many slots were looked at. A slot without a request counts, too: a client may set its bit over and over.
+// Returns how many slots were looked at. A slot without a request counts, too, since a client may set its bit again and
+// again.
 // mutants: fs-shard-tenant-take-from
 std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noexcept {
     Channel& channel = *channels_[place];
@@ -97,7 +98,7 @@ std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noex
     return looked_at;
 }
 
-// What is for a shard of another machine goes there. A request that is none is answered here.
+// Handles a call. A call for a shard of another machine goes to the gateway. An invalid request is answered here.
 // mutants: fs-shard-tenant-take-call
 void ShardTenant::take_call(const Call& call) noexcept {
     FieldReader in(call.request);

@@ -1,4 +1,4 @@
-// What a ShardTenant has for each channel.
+// The parts of a ShardTenant for each channel.
 #pragma once
 
 #include "fs/daemon/shard_tenant.hpp"
@@ -16,14 +16,14 @@ struct ShardTenant::Channel {
 
     const std::uint64_t client;
     const std::uint32_t number;
-    const std::uint32_t generation;  // tells channels of one place apart
+    const std::uint32_t generation;  // differs between channels of one place
     const std::shared_ptr<const Person> person;
-    const std::shared_ptr<const ClientBuffers> buffers;  // none: it has none
+    const std::shared_ptr<const ClientBuffers> buffers;  // null if the client has none
     ShardEnd end;
     std::unique_ptr<worker::Doorbell> bell{};
-    std::uint64_t due = 0;  // slots to be looked at, a bit each
+    std::uint64_t due = 0;  // slots to look at, a bit each
     std::uint32_t unanswered = 0;
-    bool is_closed = false;  // no call of it is taken any more
+    bool is_closed = false;  // no more calls are taken from it
 
     [[nodiscard]] bool has_calls() const noexcept { return !is_closed && (due != 0 || end.has_pending()); }
 };

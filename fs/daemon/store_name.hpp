@@ -1,4 +1,4 @@
-// What a store's id says: which store of which file system it is, and what all stores of that have in common.
+// The meaning of a store's id: which store of which file system it is, and what all its stores have in common.
 #pragma once
 
 #include <compare>
@@ -8,18 +8,20 @@
 
 namespace cairn::fs {
 
-// A store that lies at another one's place, or that is missing, is found by it: names would be looked for elsewhere.
+// The name shows a store that lies at another store's place, or that is missing. Otherwise names would be looked for
+// elsewhere.
 struct StoreName {
     static constexpr std::uint32_t kMostShards = kSlots;
     static constexpr unsigned kChanceBits = 39;
     static constexpr std::uint64_t kMostChance = (std::uint64_t{1} << kChanceBits) - 1;
 
-    std::uint64_t file_system = 0;  // chance, at most kMostChance
+    std::uint64_t file_system = 0;  // random, at most kMostChance
     Spread spread = Spread::Even;
     std::uint32_t shards = 1;  // of the file system, 1 to kMostShards
-    std::uint32_t number = 0;  // of this one, below that
+    std::uint32_t number = 0;  // this store's, less than `shards`
 
-    // Chance in the lower 39 bits, which begin the log of a new store: what lies behind it is no part of it.
+    // Returns the id. Its lower 39 bits are random. They begin the log of a new store, so that old bytes do not
+    // continue the log.
     // mutants: fs-store-name-id
     [[nodiscard]] constexpr std::uint64_t id() const noexcept {
         return std::uint64_t{spread == Spread::Koyama} << 63U | std::uint64_t{shards - 1} << 51U |
@@ -33,7 +35,7 @@ struct StoreName {
     friend constexpr bool operator==(const StoreName&, const StoreName&) noexcept = default;
 };
 
-// The placement's key, by the word of it that clients are told.
+// Returns the placement's key for the word that clients get.
 [[nodiscard]] constexpr SipKey placement_key_of(std::uint64_t word) noexcept {
     return {word, ~word};
 }

@@ -15,10 +15,10 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30U;  // of a store in memory, if nothing else is said
+constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30U;  // capacity of a store in memory, by default
 constexpr std::uint32_t kChunkBytes = StoreShape{}.chunk_bytes;
 
-// What each is derived for.
+// The purpose of a derived key.
 enum class KeyOf : std::uint64_t { Placement = 1, Cluster, Names };
 
 std::uint64_t derived(const SipKey& secret, KeyOf what, std::uint64_t word) noexcept {
@@ -29,11 +29,11 @@ std::uint32_t number_of(const StoreWishes& wishes, std::uint32_t place) noexcept
     return place * wishes.nodes + wishes.node;
 }
 
-// What lies where a store may be.
+// The contents of a place where a store may be.
 struct Found {
     SuperblockFault fault = SuperblockFault::NoStore;
     Superblock superblock{};
-    bool is_zero = false;  // no store, and nothing else
+    bool is_zero = false;  // there is no store, and nothing else
 
     [[nodiscard]] StoreName name() const noexcept { return StoreName::of(superblock.store_id); }
 };
@@ -75,7 +75,7 @@ Result<OpenStore> open_medium(const StoreWishes& wishes, std::uint32_t number) {
     return store;
 }
 
-// Beyond the superblocks it does not look: a store whose making was cut short is no store, and is made again.
+// Looks at the superblocks only. A store that was not made completely is no store, and is made again.
 Found look(const Medium& medium) {
     Found found;
     found.fault = read_superblock(medium.memory(), found.superblock);
@@ -139,7 +139,7 @@ Status judge_wishes(const std::string& place, const Found& found, const StoreWis
     return Nothing{};
 }
 
-// Each is judged before the next one is touched: what would be made for too many daemons is not made.
+// Judges each store before it opens the next one, so that no media are made for too many daemons.
 Status look_at_all(std::vector<OpenStore>& stores, std::vector<Found>& found, const StoreWishes& wishes) {
     for (std::uint32_t i = 0; i != wishes.shards; ++i) {
         Result<OpenStore> opened = open_medium(wishes, i);
@@ -178,7 +178,7 @@ Status open_all(std::vector<OpenStore>& stores) {
 Status make_all(std::vector<OpenStore>& stores, const StoreWishes& wishes) {
     SipKey chance = draw_secret();
     if (wishes.nodes > 1) {
-        chance[1] = derived(*wishes.cluster_key, KeyOf::Names, 0);  // by which the key is known again
+        chance[1] = derived(*wishes.cluster_key, KeyOf::Names, 0);  // the same for all stores of this cluster's key
     }
     StoreName name{chance[0] & StoreName::kMostChance, wishes.spread.value_or(Spread::Even),
                    wishes.shards * wishes.nodes, wishes.node};
