@@ -26,7 +26,7 @@ namespace cairn::fs {
 
 namespace {
 
-// Linux 5.14; older kernels refuse it with EINVAL.
+// since Linux 5.14; older kernels refuse it with EINVAL
 constexpr int kAdvisePopulateRead = 22;
 constexpr int kAdvisePopulateWrite = 23;
 
@@ -39,13 +39,13 @@ Error cannot(std::string_view what, const std::string& path, int reason, std::st
     return {fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)), std::move(remedy)};
 }
 
-// A file that is made there is one in memory, which has the name of a device.
+// A file that is made there would lie in memory, under the name of a device.
 bool is_among_devices(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::equivalent(folder_of(path), "/dev", ignored);
 }
 
-// Linux keeps the name of a DAX device that is the system's memory, or disabled.
+// Linux keeps the name of a DAX device that serves as system memory, or is disabled.
 bool is_dax_device(const std::string& path) {
     struct stat facts {};
     return ::stat(path.c_str(), &facts) == 0 && kind_of(facts) == PathKind::DaxDevice;
@@ -69,7 +69,7 @@ Error cannot_open(const std::string& path, bool may_make, int reason) {
     return cannot("open", path, reason, fmt::format("make the folder '{}'", folder_of(path)));
 }
 
-// A disk that fills up while room is taken hurts all who write there, so it is asked first.
+// Asks the disk first: a disk that becomes full while room is taken hurts all its users.
 bool has_room(int fd, std::size_t bytes) noexcept {
     struct statvfs disk {};
     return ::fstatvfs(fd, &disk) != 0 || disk.f_bfree >= bytes / disk.f_frsize;
@@ -102,7 +102,7 @@ BackingFile::BackingFile(BackingFile&& other) noexcept
       fd_(std::exchange(other.fd_, -1)),
       made_(std::exchange(other.made_, false)) {}
 
-// Removed before the lock ends: nobody else can have begun to use it.
+// Removes the file before the lock ends, so that no other process can have begun to use it.
 // mutants: fs-backing-file-destruct
 BackingFile::~BackingFile() {
     if (made_) {
@@ -134,7 +134,7 @@ Status BackingFile::lock() {
         return Nothing{};
     }
     const int reason = errno;
-    made_ = false;  // whoever was faster has it
+    made_ = false;  // a faster process has it
     if (reason == EWOULDBLOCK) {
         return Error{fmt::format("'{}' is in use by another daemon", path_), "end that one, or name another file"};
     }
@@ -169,8 +169,8 @@ Status BackingFile::settle_length(std::size_t wanted, Devices devices) {
     return take_room(length);
 }
 
-// Of a file that has the length, holes are filled. xfs wants as much free room for that as the file is long, even if
-// there are none.
+// If the file has its length, fills holes. For that xfs wants as much free room as the file is long, even if there are
+// no holes.
 // mutants: fs-backing-file-take-room
 Status BackingFile::take_room(std::size_t bytes) {
     struct stat before {};
@@ -188,7 +188,7 @@ Status BackingFile::take_room(std::size_t bytes) {
     return is_new ? record_name() : Nothing{};
 }
 
-// What is durable in a file is lost all the same when its folder does not know of it.
+// Makes the file's name durable. Without its name in the folder, durable content of the file would be lost, too.
 Status BackingFile::record_name() {
     const std::string folder = folder_of(path_);
     const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -205,7 +205,7 @@ Status BackingFile::record_name() {
 
 namespace {
 
-// Returns 0 or an errno.
+// Populates a part. Returns 0 or an errno.
 int populate_part(std::span<std::uint8_t> memory, Touch touch) noexcept {
     const int advice = touch == Touch::Read ? kAdvisePopulateRead : kAdvisePopulateWrite;
     if (::madvise(memory.data(), memory.size(), advice) == 0) {
@@ -218,13 +218,13 @@ int populate_part(std::span<std::uint8_t> memory, Touch touch) noexcept {
     return reason == EINVAL ? 0 : reason;
 }
 
-// As many threads as the process has CPUs; each gets no less than this, and whole huge pages.
+// Uses as many threads as the process has CPUs. Each gets at least this much, and whole huge pages.
 constexpr std::size_t kLeastPartBytes = std::size_t{256} << 20U;
 constexpr std::size_t kMostThreads = 16;
 
 }  // namespace
 
-// A page takes the kernel a quarter of a microsecond: a start waits for seconds, where it has tens of gigabytes.
+// A page takes the kernel a quarter of a microsecond, so a start with tens of gigabytes takes seconds.
 Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& path) {
     cpu_set_t cpus{};
     const bool knows = ::sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
@@ -241,7 +241,7 @@ Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& 
             try {
                 others.emplace_back([part, touch, &reason = reasons[i]] { reason = populate_part(part, touch); });
             } catch (const std::system_error&) {
-                reasons[i] = populate_part(part, touch);  // no more threads are to be had
+                reasons[i] = populate_part(part, touch);  // no more threads can be started
             }
         }
         reasons[0] = populate_part(memory.first(std::min(part_bytes, memory.size())), touch);

@@ -1,4 +1,4 @@
-// BackingFile: the file or device that a medium lies in, open and locked; and the first touch of its pages.
+// BackingFile: the file or device of a medium, open and locked; and the first touch of its pages.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace cairn::fs {
 
-// Owns a descriptor and its lock. Movable. The destructor ends both. It removes the file if this object has made it and
+// Owns a descriptor and its lock. Movable. The destructor ends both. It removes the file if this object made it and
 // keep() was not called.
 class BackingFile {
 public:
-    // Errors and lengths: as backends.hpp says. With Devices::Taken, a DAX device is good as well.
+    // Opens a file. Errors and lengths: see backends.hpp. With Devices::Taken, a DAX device is allowed, too.
     static Result<BackingFile> open(const std::string& path, std::size_t bytes, Devices devices);
 
     BackingFile(BackingFile&& other) noexcept;
@@ -27,9 +27,9 @@ public:
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] int fd() const noexcept { return fd_; }
-    // Of a device: what was asked for, 0 if any length is good.
+    // Returns the length. For a device: the length that was asked for, or 0 if any will do.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-    // The file is wanted, whether it was there before or not.
+    // Keeps the file, whether it existed before or not.
     void keep() noexcept { made_ = false; }
 
 private:
@@ -48,14 +48,14 @@ private:
 };
 
 enum class Touch : std::uint8_t {
-    Read,   // pages are there, and unchanged for who writes changed ones back
-    Write,  // pages are there to be stored to
+    Read,   // the pages are mapped, and stay unchanged for a medium that writes changed pages back
+    Write,  // the pages are mapped, ready for stores
 };
 
-// Has the kernel map all pages now, with the content that they have. `path` is named in the Error.
+// Lets the kernel map all pages now, with their present content. `path` is named in the Error.
 Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& path);
 
-// The same page by page, for kernels that have no call for it. Nobody else may store meanwhile.
+// As populate(), page by page, for kernels without a call for it. No other thread may store meanwhile.
 void touch_pages(std::span<std::uint8_t> memory, Touch touch) noexcept;
 
 }  // namespace cairn::fs

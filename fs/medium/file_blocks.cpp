@@ -11,16 +11,16 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::uint32_t kExtents = 64;  // asked for at a time
+constexpr std::uint32_t kExtents = 64;  // per call
 
-// A head with its extents behind it.
+// A head, and its extents.
 struct Extents {
     alignas(struct fiemap) std::byte memory[sizeof(struct fiemap) + kExtents * sizeof(struct fiemap_extent)]{};
 
     [[nodiscard]] struct fiemap& head() noexcept { return *reinterpret_cast<struct fiemap*>(memory); }
 };
 
-// Of an extent: its blocks are none yet, or are written elsewhere when they are written.
+// Flags of an extent that has no blocks yet, or whose blocks are replaced when they are written.
 constexpr std::uint32_t kNotItsOwn = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_SHARED;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What blocks of its disk a file has.
+// Checks the disk blocks of a file.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 namespace cairn::fs {
 
 // Returns true if the file has blocks of its own for each of its first `bytes`, written or not. Returns false if it
-// lacks some yet, shares some with another file, or is in a file system that does not say (tmpfs). Writes nothing back.
-// Any thread.
+// lacks some, or shares some with another file. Also returns false if the file system does not say (tmpfs). Writes
+// nothing back. Any thread.
 [[nodiscard]] bool has_all_blocks(int fd, std::size_t bytes) noexcept;
 
 }  // namespace cairn::fs

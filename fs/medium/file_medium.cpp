@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-// Touched to be read: as pages to be stored to, all of them would be written back at once.
+// Touches pages for reading. If they were touched for writing, the kernel would write all of them back at once.
 Result<std::unique_ptr<Medium>> open_file(const std::string& path, std::size_t bytes) {
     Result<BackingFile> file = BackingFile::open(path, bytes, Devices::Refused);
     if (!file.ok()) {

@@ -1,4 +1,4 @@
-// Anonymous memory: nothing of it persists.
+// Anonymous memory, which does not persist.
 #include <cstring>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Persistent memory by libpmem: DAX devices, files under DAX, and what is used as if it were.
+// Persistent memory by libpmem: DAX devices, files under DAX, and files that are used as if they were.
 #include <fmt/format.h>
 #include <libpmem.h>
 
@@ -17,7 +17,7 @@ namespace cairn::fs {
 
 namespace {
 
-// Owns what libpmem mapped.
+// Owns a mapping of libpmem.
 class PmemMapping {
 public:
     PmemMapping(void* data, std::size_t bytes) noexcept : memory_(static_cast<std::uint8_t*>(data), bytes) {}
@@ -36,7 +36,7 @@ private:
     std::span<std::uint8_t> memory_;
 };
 
-// libpmem flushes any memory by the instructions that suit the CPU; whether they make it durable is the verdict's.
+// libpmem flushes any memory with instructions that suit the CPU. The verdict says whether they make it durable.
 class PmemMedium final : public Medium {
 public:
     PmemMedium(PmemMapping mapping, PmemVerdict verdict, BackingFile file) noexcept
@@ -47,7 +47,7 @@ public:
 
     void flush(const void* at, std::size_t bytes) noexcept override { ::pmem_flush(at, bytes); }
     void fence() noexcept override { ::pmem_drain(); }
-    // From 256 bytes on libpmem stores past the caches; what is shorter it stores and flushes.
+    // From 256 bytes on, libpmem stores past the caches. For fewer bytes, it stores and flushes.
     void copy_nt(void* to, const void* from, std::size_t bytes) noexcept override {
         ::pmem_memcpy(to, from, bytes, PMEM_F_MEM_NODRAIN);
     }
@@ -73,8 +73,8 @@ std::string PmemMedium::describe() const {
                        verdict_ == PmemVerdict::Byte ? ", and so do the caches (eADR)" : "");
 }
 
-// By these, libpmem takes any file for persistent memory, or does not flush. It has read them when it was loaded, so
-// that what it says now is no evidence.
+// Returns an environment variable that makes libpmem take any file for persistent memory, or not flush. libpmem read
+// them when it was loaded, so its answers are no evidence then.
 // mutants: fs-misleading-variable
 const char* misleading_variable() noexcept {
     for (const char* const name : {"PMEM_IS_PMEM_FORCE", "PMEM_NO_FLUSH"}) {

@@ -1,4 +1,4 @@
-// How far what libpmem has mapped is taken for persistent memory.
+// Decides whether memory that libpmem has mapped counts as persistent.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cairn::fs {
 
-// What libpmem says of a mapping.
+// The properties of a mapping, as libpmem reports them.
 struct PmemFacts {
     bool is_pmem = false;     // a DAX device, or a file that is mapped with MAP_SYNC
     bool auto_flush = false;  // the caches survive a loss of power (eADR)
@@ -15,8 +15,8 @@ struct PmemFacts {
 
 enum class PmemVerdict : std::uint8_t { CacheLine, Byte, Fake, Refused };
 
-// Caches that survive a loss of power make nothing of an ordinary file: its pages are the kernel's, which writes them
-// back by itself.
+// Judges a mapping. Caches that survive a loss of power do not make an ordinary file persistent. Its pages belong to
+// the kernel, which writes them back itself.
 // mutants: fs-judge-pmem
 [[nodiscard]] constexpr PmemVerdict judge_pmem(PmemFacts facts, PmemChoice choice) noexcept {
     if (!facts.is_pmem) {
