@@ -1,4 +1,4 @@
-// What a shard answers. See README.md.
+// The answers of a shard. See README.md.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace cairn::fs {
 
-// Of a file, as its home has them. Times are ns since 1970.
+// A file's attributes, from its home. Times are ns since 1970.
 struct Attributes {
     FileId id{};
     std::uint32_t mode = 0;
@@ -30,13 +30,13 @@ struct Attributes {
     }
 };
 
-// To WalkRequest and CreateRequest.
+// Answers WalkRequest and CreateRequest.
 struct WalkAnswer {
-    bool is_home = false;       // this shard is the file's home: the attributes are there
-    bool is_opened = false;     // ... and the file is open
-    bool was_made = false;      // by this request
+    bool is_home = false;       // this shard is the file's home, so the attributes are complete
+    bool is_opened = false;     // the file is open; only at its home
+    bool was_made = false;      // this request has made the file
     std::uint64_t proof = 0;    // of the rights that were asked for
-    Attributes attributes{};    // elsewhere: id and the mode's type alone
+    Attributes attributes{};    // if not from the home: only id and the mode's type
     std::string_view target{};  // of a symbolic link
     static void fields(auto& io, auto& self) {
         io(self.is_home, self.is_opened, self.was_made, self.proof);
@@ -45,7 +45,7 @@ struct WalkAnswer {
     }
 };
 
-// To StatRequest, SetAttributesRequest, LinkRequest.
+// Answers StatRequest, SetAttributesRequest, LinkRequest.
 struct AttributesAnswer {
     Attributes attributes{};
     static void fields(auto& io, auto& self) { Attributes::fields(io, self.attributes); }
@@ -60,12 +60,13 @@ struct OpenAnswer {
     }
 };
 
-// To ReadRequest, WriteRequest, ExtendRequest, ReserveRequest. Elsewhere than at the file's home, size is 0.
+// Answers ReadRequest, WriteRequest, ExtendRequest, ReserveRequest. Only the file's home sets `size`; other shards
+// leave 0.
 struct DataAnswer {
-    std::uint32_t bytes = 0;  // read, or written
+    std::uint32_t bytes = 0;  // bytes read or written
     bool is_home = false;
     std::uint64_t offset = 0;  // where reserved bytes begin
-    std::uint64_t size = 0;    // of the file
+    std::uint64_t size = 0;    // the file's
     std::uint64_t generation = 0;
     static void fields(auto& io, auto& self) { io(self.bytes, self.is_home, self.offset, self.size, self.generation); }
 };
@@ -73,13 +74,13 @@ struct DataAnswer {
 // A name in a list.
 struct ListedName {
     FileId child{};
-    std::uint32_t mode = 0;    // type
-    std::uint64_t cursor = 0;  // to go on behind this name
+    std::uint32_t mode = 0;    // the type's bits
+    std::uint64_t cursor = 0;  // to go on after this name
     std::string_view name{};
     static void fields(auto& io, auto& self) { io(self.child, self.mode, self.cursor, self.name); }
 };
 
-// To ListRequest: then `count` ListedName.
+// Answers ListRequest. `count` ListedName follow.
 struct ListAnswer {
     std::uint16_t count = 0;
     bool is_end = false;  // there are no more names
@@ -97,7 +98,7 @@ struct StatFsAnswer {
     std::uint64_t files = 0;
     std::uint64_t chunks = 0;
     std::uint64_t log_bytes = 0;
-    std::uint64_t index_bytes = 0;  // in the daemon's memory
+    std::uint64_t index_bytes = 0;  // memory of the daemon for its tables
     static void fields(auto& io, auto& self) {
         io(self.bytes, self.free_bytes, self.files, self.chunks, self.log_bytes, self.index_bytes);
     }
@@ -107,17 +108,18 @@ struct EmptyAnswer {
     static void fields(auto& /*io*/, auto& /*self*/) {}
 };
 
-// Of all answers. Fields follow if there is no error.
+// The head of each answer. Fields follow if there is no error.
 struct AnswerHead {
     std::int32_t error = 0;   // errno, or one of ShardError
     std::uint32_t table = 0;  // lower half of the epoch of the shard's slot table
     static void fields(auto& io, auto& self) { io(self.error, self.table); }
 };
 
-// What no errno says. A client handles these itself.
-constexpr std::int32_t kErrorOtherShard = 10001;       // by its table, another shard has this: refresh the table
-constexpr std::int32_t kErrorOtherGeneration = 10002;  // the file was cut since: ask for its attributes, and again
-constexpr std::int32_t kErrorMalformed = 10003;        // this is no request
+// Errors without an errno. A client handles them itself.
+constexpr std::int32_t kErrorOtherShard = 10001;       // another shard has this, by the shard's table: get a newer
+                                                       // table
+constexpr std::int32_t kErrorOtherGeneration = 10002;  // the file was cut meanwhile: get its attributes, and ask again
+constexpr std::int32_t kErrorMalformed = 10003;        // the request is invalid
 
 template <class Answer>
 [[nodiscard]] std::uint32_t put_answer(std::span<std::uint8_t> room, const AnswerHead& head, const Answer& answer) {
@@ -148,7 +150,7 @@ public:
     // Returns false, and adds nothing, if there is no room left.
     [[nodiscard]] bool add(const ListedName& name);
     [[nodiscard]] std::uint16_t count() const noexcept { return count_; }
-    // Returns how long the answer is.
+    // Ends the list. Returns the answer's length.
     [[nodiscard]] std::uint32_t finish(bool is_end);
 
 private:
@@ -158,16 +160,17 @@ private:
     std::uint16_t count_ = 0;
 };
 
-// Reads a list. Texts lie in the bytes.
+// Reads a list. Its texts refer to the bytes.
 class ListReader {
 public:
     explicit ListReader(std::span<const std::uint8_t> bytes);
-    // Nothing: these bytes are no list.
+    // Returns the head, or nothing if these bytes are no list.
     [[nodiscard]] const std::optional<AnswerHead>& head() const noexcept { return head_; }
     [[nodiscard]] const ListAnswer& facts() const noexcept { return facts_; }
-    // Returns nothing behind the last name, or if what follows is none: see is_whole().
+    // Returns the next name, or nothing after the last one. Also returns nothing if no valid name follows: see
+    // is_whole().
     [[nodiscard]] std::optional<ListedName> next();
-    // All names that were announced were read.
+    // True if all announced names were read.
     [[nodiscard]] bool is_whole() const noexcept { return head_.has_value() && left_ == 0 && in_.is_at_end(); }
 
 private:

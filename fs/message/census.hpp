@@ -1,4 +1,4 @@
-// What a shard has, page by page, for fsck and scrub: to superusers, and to the user whose daemon it is.
+// Lists a shard's objects, page by page, for fsck and scrub. For superusers, and for the daemon's own user.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace cairn::fs {
 
-// Things are in 256 parts, each in the order of ids. A cursor names the next thing. What is there all the while is
-// listed, once, whatever comes and goes, and whoever asks between; what comes or goes meanwhile is listed or not. Names
-// of a directory whose 64-bit hashes are the same may be listed again. A restart of the shard changes nothing of that.
+// The place where a census goes on. Objects are in 256 parts, each in the order of ids; a cursor names the next object.
+// An entry that exists during the whole census is listed exactly once. An entry that is added or removed meanwhile may
+// be listed. Other readers do not disturb this one. Names of a directory with equal 64-bit hashes may be listed again.
+// All this also holds across a restart of the shard.
 struct CensusCursor {
     std::uint32_t part = 0;
     FileId id{};
-    std::uint64_t more = 0;  // in a directory, a name's hash; of a chunk, its number, and a block in the lower half
+    std::uint64_t more = 0;  // for a directory: a name's hash; for a chunk: its number, and a block in the lower half
     static void fields(auto& io, auto& self) { io(self.part, self.id, self.more); }
 
     friend bool operator==(const CensusCursor&, const CensusCursor&) noexcept = default;
@@ -25,7 +26,7 @@ struct CensusCursor {
 
 enum class CensusKind : std::uint8_t { Files, Names, Chunks };
 
-// To every shard: what it has of this kind, from a cursor on.
+// To every shard: lists its objects of this kind, from a cursor on.
 struct CensusRequest {
     CensusKind kind = CensusKind::Files;
     CensusCursor cursor{};
@@ -38,7 +39,7 @@ struct CensusRequest {
 // To every shard: compares the blocks of its chunks with their checksums, from a cursor on, some in each call.
 struct ScrubRequest {
     CensusCursor cursor{};
-    std::uint32_t blocks = 0;  // no more than so many, and than a shard does in one call
+    std::uint32_t blocks = 0;  // at most this many; a shard may stop earlier
     static void fields(auto& io, auto& self) {
         CensusCursor::fields(io, self.cursor);
         io(self.blocks);
@@ -48,11 +49,11 @@ struct ScrubRequest {
 // A file at its home.
 struct CountedFile {
     FileId id{};
-    FileId parent{};  // of a directory
+    FileId parent{};  // for a directory
     std::uint32_t mode = 0;
     std::uint32_t links = 0;
     std::uint64_t size = 0;
-    bool is_open = false;  // or may be: after a restart, till clients have had time to come back
+    bool is_open = false;  // also true if it may be: after a restart, until clients have had time to come back
     static void fields(auto& io, auto& self) {
         io(self.id, self.parent, self.mode, self.links, self.size, self.is_open);
     }
@@ -61,7 +62,7 @@ struct CountedFile {
 struct CountedName {
     FileId directory{};
     FileId child{};
-    std::uint32_t mode = 0;  // type
+    std::uint32_t mode = 0;  // the type's bits
     std::string_view name{};
     static void fields(auto& io, auto& self) { io(self.directory, self.child, self.mode, self.name); }
 };
@@ -69,17 +70,17 @@ struct CountedName {
 struct CountedChunk {
     FileId file{};
     std::uint32_t index = 0;
-    std::uint32_t blocks = 0;  // after a scrub: those that are damaged
+    std::uint32_t blocks = 0;  // after a scrub: only the damaged ones
     static void fields(auto& io, auto& self) { io(self.file, self.index, self.blocks); }
 };
 
-// To CensusRequest and ScrubRequest: then `count` things; of a scrub, chunks with damaged blocks.
+// Answers CensusRequest and ScrubRequest. `count` objects follow; for a scrub, the chunks with damaged blocks.
 struct CensusAnswer {
     std::uint16_t count = 0;
     bool is_end = false;
     CensusCursor next{};
-    std::uint32_t under_way = 0;  // changes that this shard has begun: what is found may be a part of one
-    std::uint32_t blocks = 0;     // that were compared
+    std::uint32_t under_way = 0;  // changes that this shard has begun; a listed object may be a part of one
+    std::uint32_t blocks = 0;     // number of compared blocks
     static void fields(auto& io, auto& self) {
         io(self.count, self.is_end);
         CensusCursor::fields(io, self.next);
@@ -102,7 +103,7 @@ public:
         ++count_;
         return true;
     }
-    // Returns how long the answer is. Its count is set here.
+    // Ends the answer and sets its count. Returns its length.
     [[nodiscard]] std::uint32_t finish(CensusAnswer answer);
 
 private:
@@ -112,14 +113,15 @@ private:
     std::uint16_t count_ = 0;
 };
 
-// Texts lie in the bytes.
+// Reads an answer. Its texts refer to the bytes.
 class CensusReader {
 public:
     explicit CensusReader(std::span<const std::uint8_t> bytes);
-    // Nothing: these bytes are no such answer.
+    // Returns the head, or nothing if these bytes are no such answer.
     [[nodiscard]] const std::optional<AnswerHead>& head() const noexcept { return head_; }
     [[nodiscard]] const CensusAnswer& facts() const noexcept { return facts_; }
-    // Returns nothing behind the last one, or if what follows is none: see is_whole().
+    // Returns the next object, or nothing after the last one. Also returns nothing if no valid object follows: see
+    // is_whole().
     template <class Counted>
     [[nodiscard]] std::optional<Counted> next() {
         std::optional<Counted> counted;
@@ -129,7 +131,7 @@ public:
         }
         return in_.failed() ? std::nullopt : counted;
     }
-    // All that was announced was read.
+    // True if all announced objects were read.
     [[nodiscard]] bool is_whole() const noexcept { return head_.has_value() && left_ == 0 && in_.is_at_end(); }
 
 private:

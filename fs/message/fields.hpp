@@ -1,4 +1,4 @@
-// How the fields of a message stand behind each other: little-endian, without gaps, texts behind their lengths.
+// The fields of a message: little-endian, without gaps, in order. A text follows its length.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little);
 template <class T>
 concept PlainField = std::integral<T> || std::is_enum_v<T>;
 
-// Writes fields into a buffer. What does not fit is not written: see failed().
+// Writes fields into a buffer. A field that does not fit is not written: see failed().
 class FieldWriter {
 public:
     explicit FieldWriter(std::span<std::uint8_t> room) noexcept : room_(room) {}
@@ -51,7 +51,7 @@ private:
     bool failed_ = false;
 };
 
-// Reads fields. What is not there reads as zero: see failed(). Texts lie in the buffer.
+// Reads fields. A missing field reads as zero: see failed(). Texts refer to the buffer.
 class FieldReader {
 public:
     explicit FieldReader(std::span<const std::uint8_t> bytes) noexcept : rest_(bytes) {}
@@ -61,9 +61,9 @@ public:
         (get(fields), ...);
     }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    // What was not read.
+    // Returns the bytes that were not read.
     [[nodiscard]] std::span<const std::uint8_t> rest() const noexcept { return rest_; }
-    // All was read, and was there.
+    // True if all bytes were read, and no field was missing.
     [[nodiscard]] bool is_at_end() const noexcept { return !failed_ && rest_.empty(); }
 
 private:

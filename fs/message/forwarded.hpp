@@ -1,4 +1,4 @@
-// A client's call that its own daemon's shard, the gateway, hands on to the shard that it is for.
+// A client's call that a shard of its daemon, the gateway, forwards to a shard of another process.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace cairn::fs {
 
-// Data up to this travel inside the messages. More are read and written where they lie at the gateway.
+// Data up to this length travel inside the messages. Longer data are read and written directly in the client's memory.
 constexpr std::uint32_t kMostInlineBytes = 8192;
 constexpr std::uint32_t kMostForwardedData = 1U << 20U;
-constexpr std::uint32_t kMostForwardedBytes = 15U << 10U;  // of such a message, and of its answer
+constexpr std::uint32_t kMostForwardedBytes = 15U << 10U;  // of a message, and of its answer
 
 struct ForwardedCall {
     std::uint64_t client = 0;
     std::uint32_t slot = 0;
     Who who{};
-    std::uint64_t address = 0;  // where data that are not inline lie
+    std::uint64_t address = 0;  // of data that are not inline
     std::uint32_t key = 0;
-    std::string_view request{};  // names data from 0 on
-    std::string_view data{};     // of a write, if they are inline
+    std::string_view request{};  // data offsets in it begin at 0
+    std::string_view data{};     // for a write with inline data
     static void fields(auto& io, auto& self) {
         io(self.client, self.slot);
         Who::fields(io, self.who);
@@ -31,9 +31,9 @@ struct ForwardedCall {
     }
 };
 
-enum class DataWay : std::uint8_t { None, Brings, Takes };  // by the request
+enum class DataWay : std::uint8_t { None, Brings, Takes };  // whether the request has data for the shard or from it
 
-// Which data a request names.
+// The data that a request names.
 struct NamedData {
     DataWay way = DataWay::None;
     std::uint32_t bytes = 0;
@@ -42,27 +42,27 @@ struct NamedData {
     [[nodiscard]] bool is_inline() const noexcept { return bytes <= kMostInlineBytes; }
 };
 [[nodiscard]] NamedData data_of(const Request& request) noexcept;
-// The request names data from 0 on.
+// Makes the request's data begin at offset 0.
 void move_data(Request& request) noexcept;
 
 struct ParsedForward {
-    ForwardedCall call{};  // texts lie in the bytes
+    ForwardedCall call{};  // its texts refer to the bytes
     NamedData data{};
 };
 
-// Returns how long the message is; 0 if it does not fit.
+// Writes the message. Returns its length, or 0 if it does not fit.
 [[nodiscard]] std::uint32_t put_forwarded(std::span<std::uint8_t> room, const ForwardedCall& call);
-// Returns nothing if these bytes are no call that an honest gateway forwards.
+// Parses a message. Returns nothing if these bytes are no call that an honest gateway forwards.
 [[nodiscard]] std::optional<ParsedForward> parse_forwarded(std::span<const std::uint8_t> bytes);
 
 struct ForwardedAnswer {
     std::string_view answer{};
-    std::string_view data{};  // of a read, if they are inline
+    std::string_view data{};  // for a read with inline data
     static void fields(auto& io, auto& self) { io(self.answer, self.data); }
 };
 
 [[nodiscard]] std::uint32_t put_forwarded_answer(std::span<std::uint8_t> room, const ForwardedAnswer& answer);
-// Returns nothing if these bytes are no answer to a call that has these data.
+// Parses an answer. Returns nothing if these bytes are no answer to a call with these data.
 [[nodiscard]] std::optional<ForwardedAnswer> parse_forwarded_answer(std::span<const std::uint8_t> bytes,
                                                                     const NamedData& data);
 

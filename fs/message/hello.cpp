@@ -22,7 +22,7 @@ enum class Kind : std::uint16_t {
     CountersAnswer,
 };
 
-// Makes a message of fields and, behind them, of bytes.
+// Makes a message of fields, and of bytes after them.
 template <class... Fields>
 std::vector<std::uint8_t> message(Kind kind, std::span<const std::uint8_t> tail, const Fields&... fields) {
     std::vector<std::uint8_t> bytes(kMostHelloBytes);

@@ -1,4 +1,4 @@
-// How two shards of different processes meet: each proves that it has the cluster's key, and says what it goes by.
+// The meeting of two shards of different processes. Each proves that it has the cluster's key, and states its facts.
 #pragma once
 
 #include <array>
@@ -15,21 +15,21 @@ namespace cairn::fs {
 constexpr std::uint32_t kPeerMagic = 0x70664363;  // "cCfp"
 constexpr std::uint16_t kPeerHelloVersion = 1;
 
-// Request types between shards. The first three come in this order, from the shard that has connected.
+// Request types between shards. The shard that has connected sends the first three, in this order.
 enum class PeerCall : std::uint8_t {
-    Greet = 1,  // PeerGreeting, answered with the other's
-    Prove,      // PeerProof, answered with the other's
-    Ready,      // nothing: the other's proof is good
+    Greet = 1,  // PeerGreeting; the answer is the other shard's
+    Prove,      // PeerProof; the answer is the other shard's
+    Ready,      // empty; the other shard's proof is right
     Tell,       // a message of fs/message/peers.hpp
-    Forward,    // a client's call: forwarded.hpp
+    Forward,    // a client's call: see forwarded.hpp
     Forget,     // PeerForget
 };
 
-// Drawn for each connection.
+// Random, and new for each connection.
 using PeerNonce = std::array<std::uint64_t, 2>;
 using PeerMac = std::array<std::uint64_t, 4>;
 
-// What is said before anything is proved.
+// The message before the proofs.
 struct PeerGreeting {
     std::uint32_t magic = kPeerMagic;
     std::uint16_t version = kPeerHelloVersion;
@@ -41,7 +41,7 @@ struct PeerGreeting {
     }
 };
 
-// What both have to agree on, and who says it.
+// The sender, and facts on which both shards must agree.
 struct PeerFacts {
     std::uint16_t from = 0;
     std::uint16_t to = 0;
@@ -50,7 +50,7 @@ struct PeerFacts {
     Spread spread = Spread::Even;
     std::uint32_t chunk_bytes = 0;
     std::uint64_t table_epoch = 0;
-    std::uint64_t life = 0;  // of the process that says it: another one after each start
+    std::uint64_t life = 0;  // the sender's process; it differs after each start
     static void fields(auto& io, auto& self) {
         io(self.from, self.to, self.nodes, self.shards, self.spread, self.chunk_bytes, self.table_epoch, self.life);
     }
@@ -58,7 +58,7 @@ struct PeerFacts {
 
 struct PeerProof {
     PeerFacts facts{};
-    PeerMac mac{};  // of both nonces and the facts, under the cluster's key
+    PeerMac mac{};  // over both nonces and the facts, under the cluster's key
     static void fields(auto& io, auto& self) {
         PeerFacts::fields(io, self.facts);
         io(self.mac[0], self.mac[1], self.mac[2], self.mac[3]);
@@ -79,7 +79,7 @@ template <class Message>
     return bytes;
 }
 
-// Returns nothing if these bytes are no such message.
+// Parses a message. Returns nothing if these bytes are no such message.
 template <class Message>
 [[nodiscard]] std::optional<Message> parse_peer(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);

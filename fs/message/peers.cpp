@@ -10,7 +10,7 @@ namespace cairn::fs {
 namespace {
 
 constexpr std::uint8_t kPeerVersion = 1;
-constexpr std::uint8_t kPeerAnswer = 0xff;  // in the place of a request's kind
+constexpr std::uint8_t kPeerAnswer = 0xff;  // in place of a request's kind
 
 }  // namespace
 

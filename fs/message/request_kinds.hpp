@@ -1,4 +1,4 @@
-// What a client asks of a shard, a struct for each operation. See README.md.
+// A client's requests to a shard, with a struct for each operation. See README.md.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace cairn::fs {
 
-// What a client may do with a file that it has opened: kMayRead, kMayWrite. A shard that opens a file for a client
-// proves it to all shards; nobody else can make the proof, and it is of no use to another client.
+// A client's rights to a file that it has opened: kMayRead, kMayWrite. A shard that opens a file for a client proves
+// the rights to all shards. Only shards can make the proof, and other clients cannot use it.
 struct Grant {
     std::uint32_t rights = 0;
     std::uint64_t proof = 0;
@@ -17,7 +17,7 @@ struct Grant {
     friend bool operator==(const Grant&, const Grant&) noexcept = default;
 };
 
-// Looks a name up. With rights, opens the file too if its home is this shard.
+// Looks a name up. With rights, also opens the file if its home is this shard.
 struct WalkRequest {
     FileId directory{};
     std::uint32_t rights = 0;
@@ -25,7 +25,7 @@ struct WalkRequest {
     static void fields(auto& io, auto& self) { io(self.directory, self.rights, self.name); }
 };
 
-// Makes a file, a directory or a symbolic link. With rights, opens it. If the name is there already, this is a
+// Makes a file, a directory or a symbolic link. With rights, opens it. If the name exists already, acts as a
 // WalkRequest, unless it is exclusive.
 struct CreateRequest {
     FileId directory{};
@@ -33,7 +33,7 @@ struct CreateRequest {
     std::uint32_t rights = 0;
     bool exclusive = true;
     std::string_view name{};
-    std::string_view target{};  // of a symbolic link
+    std::string_view target{};  // for a symbolic link
     static void fields(auto& io, auto& self) {
         io(self.directory, self.mode, self.rights, self.exclusive, self.name, self.target);
     }
@@ -44,8 +44,8 @@ struct StatRequest {
     static void fields(auto& io, auto& self) { io(self.file); }
 };
 
-// Who had the file open when its home ended shows the proof that he had for these rights, or 0: what he may do was
-// judged then, and is not judged anew.
+// Opens a file. `proof` is 0, or the client's proof for these rights, if the client had the file open when its home
+// ended. The rights were judged before, and are not judged again.
 struct OpenRequest {
     FileId file{};
     std::uint32_t rights = 0;
@@ -53,17 +53,17 @@ struct OpenRequest {
     static void fields(auto& io, auto& self) { io(self.file, self.rights, self.proof); }
 };
 
-// One open() less.
+// Takes back one open().
 struct CloseRequest {
     FileId file{};
     static void fields(auto& io, auto& self) { io(self.file); }
 };
 
-// Where a request's data lie: `at` counts from the first byte of the channel's data areas; from here on it counts from
-// the first byte of the client's buffers (see hello.hpp). Data lie in one of them.
+// The place of a request's data. Below this value, `at` counts from the first byte of the channel's data areas. From it
+// on, `at` counts from the first byte of the client's buffers (see hello.hpp). Data lie in one of the two.
 constexpr std::uint32_t kBuffersAt = 1U << 31U;
 
-// Bytes of one chunk. They go to `at`.
+// Reads bytes of one chunk. They go to `at`.
 struct ReadRequest {
     FileId file{};
     Grant grant{};
@@ -75,7 +75,7 @@ struct ReadRequest {
     }
 };
 
-// Bytes for one chunk. `generation` is that of the file, as the client knows it: the write does nothing if the chunk
+// Writes bytes of one chunk. `generation` is the file's, as the client knows it. The write does nothing if the chunk
 // was cut since.
 struct WriteRequest {
     FileId file{};
@@ -89,7 +89,7 @@ struct WriteRequest {
     }
 };
 
-// To a file's home: chunks elsewhere have bytes up to `end` now.
+// To a file's home: chunks at other shards have bytes up to `end` now.
 struct ExtendRequest {
     FileId file{};
     Grant grant{};
@@ -100,7 +100,7 @@ struct ExtendRequest {
     }
 };
 
-// To a file's home: takes so many bytes behind the end, for a write with O_APPEND.
+// To a file's home: reserves `bytes` at the end of the file, for a write with O_APPEND.
 struct ReserveRequest {
     FileId file{};
     Grant grant{};
@@ -108,19 +108,19 @@ struct ReserveRequest {
     static void fields(auto& io, auto& self) { io(self.file, self.grant.rights, self.grant.proof, self.bytes); }
 };
 
-// Which attributes are set: any of these together.
+// The attributes to set; any of these together.
 constexpr std::uint32_t kSetMode = 1;
 constexpr std::uint32_t kSetUid = 2;
 constexpr std::uint32_t kSetGid = 4;
 constexpr std::uint32_t kSetSize = 8;
 constexpr std::uint32_t kSetAccessed = 16;
 constexpr std::uint32_t kSetModified = 32;
-constexpr std::uint32_t kSetTimesNow = 64;  // both times; who may write the file may do this
+constexpr std::uint32_t kSetTimesNow = 64;  // sets both times to now; every user who may write the file may do this
 constexpr std::uint32_t kSetAll = 127;
 
 struct SetAttributesRequest {
     FileId file{};
-    Grant grant{};  // for kSetSize alone; without rights, the file's permissions decide
+    Grant grant{};  // only for kSetSize; without rights, the file's permissions decide
     std::uint32_t what = 0;
     std::uint32_t mode = 0;
     std::uint32_t uid = 0;
@@ -134,15 +134,15 @@ struct SetAttributesRequest {
     }
 };
 
-// unlink, rmdir.
+// Removes a name: unlink, rmdir.
 struct RemoveRequest {
     FileId directory{};
-    bool is_directory = false;  // what the name has to be
+    bool is_directory = false;  // whether the name must be a directory's
     std::string_view name{};
     static void fields(auto& io, auto& self) { io(self.directory, self.is_directory, self.name); }
 };
 
-// The names that this shard has of a directory, from a cursor on; 0 is the beginning.
+// Lists this shard's names of a directory, from a cursor on; 0 is the beginning.
 struct ListRequest {
     FileId directory{};
     std::uint64_t cursor = 0;
@@ -172,12 +172,12 @@ struct ReadLinkRequest {
     static void fields(auto& io, auto& self) { io(self.file); }
 };
 
-// What this shard has room for.
+// Asks for the space and the room of this shard.
 struct StatFsRequest {
     static void fields(auto& /*io*/, auto& /*self*/) {}
 };
 
-// fsync: all that this shard has answered is on the medium.
+// fsync: brings all that this shard has answered to the medium.
 struct SyncRequest {
     static void fields(auto& /*io*/, auto& /*self*/) {}
 };

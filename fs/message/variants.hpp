@@ -1,4 +1,4 @@
-// Messages of several kinds: a variant's alternative stands behind its place in the variant.
+// Messages of several kinds: a variant's index, and then its alternative.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ void write_alternative(FieldWriter& out, const Variant& variant) {
     std::visit([&](const auto& fields) { std::remove_cvref_t<decltype(fields)>::fields(out, fields); }, variant);
 }
 
-// Returns false if there is no such alternative, or these bytes are not its fields, all of them and nothing else.
+// Reads a message. Returns false if there is no such alternative, or these bytes are not exactly its fields.
 template <class Variant>
 [[nodiscard]] bool read_alternative(FieldReader& in, std::size_t kind, Variant& variant) {
     using Read = bool (*)(FieldReader&, Variant&);
