@@ -10,13 +10,13 @@ namespace cairn::fs {
 namespace {
 
 constexpr std::uint32_t kGolden = 2654435769U;   // 2^32 over the golden ratio
-constexpr std::uint32_t kPlastic = 3242174889U;  // 2^32 over the plastic ratio: another step for each number
+constexpr std::uint32_t kPlastic = 3242174889U;  // 2^32 over the plastic ratio; each number of a name gets another step
 
 bool is_digit(char octet) noexcept {
     return octet >= '0' && octet <= '9';
 }
 
-// The value of the digits at the beginning, modulo 2^32. Takes them away.
+// Removes the digits at the beginning. Returns their value modulo 2^32.
 std::uint32_t take_number(std::string_view& rest) noexcept {
     std::uint32_t value = 0;
     while (!rest.empty() && is_digit(rest.front())) {
@@ -26,7 +26,7 @@ std::uint32_t take_number(std::string_view& rest) noexcept {
     return value;
 }
 
-// Words of eight octets, hashed one after the other.
+// Hashes words of eight octets, one after the other.
 class WordHash {
 public:
     WordHash(const SipKey& key, std::uint64_t begin) noexcept : key_(key), hash_(begin) {}
@@ -91,7 +91,7 @@ std::uint32_t Placement::even_hash(std::uint64_t directory, std::uint64_t direct
     while (!name.empty()) {
         if (is_digit(name.front())) {
             numbers = numbers * kPlastic + take_number(name) * kGolden;
-            hash.put('0');  // a number stood here
+            hash.put('0');  // stands for a number
         } else {
             hash.put(name.front());
             name.remove_prefix(1);

@@ -1,4 +1,4 @@
-// Where names are placed. See README.md.
+// The placement of names. See README.md.
 #pragma once
 
 #include <array>
@@ -12,23 +12,23 @@ namespace cairn::fs {
 constexpr std::uint32_t kSlots = 4096;
 
 enum class Spread : std::uint8_t {
-    Even,    // names without their numbers by hash, numbers by the golden ratio
-    Koyama,  // the sum of a name's numbers and other bytes, modulo the daemons, as CHFS and FINCHFS have it
+    Even,    // names without their numbers by hash; numbers by the golden ratio
+    Koyama,  // the sum of a name's numbers and other bytes, modulo the daemons, as in CHFS and FINCHFS
 };
 
-// The sum of the numbers in a name (each longest run of decimal digits) and of its other bytes, modulo 2^32.
+// Returns the sum of the numbers in a name (each longest run of decimal digits) and of its other bytes, modulo 2^32.
 [[nodiscard]] std::uint32_t koyama_hash(std::string_view name) noexcept;
 
-// The same for all clients and daemons of a file system, for good.
+// Maps names to slots. The result is the same for all clients and daemons of a file system, for good.
 class Placement {
 public:
-    // `daemons` is the number that the file system was made with, 1 to kSlots (asserted).
+    // Makes the placement. `daemons` is the number of daemons when the file system was made, 1 to kSlots (asserted).
     Placement(Spread spread, std::uint32_t daemons, const SipKey& key);
 
-    // The slot of a name in a directory, which is named by any two words of its own.
+    // Returns the slot of a name in a directory. Two words stand for the directory; any two of its own will do.
     [[nodiscard]] std::uint16_t slot_of(std::uint64_t directory, std::uint64_t directory_more,
                                         std::string_view name) const noexcept;
-    // The slot of a file's chunk.
+    // Returns the slot of a file's chunk.
     [[nodiscard]] static std::uint16_t slot_of_chunk(std::uint16_t home, std::uint32_t chunk) noexcept {
         return static_cast<std::uint16_t>((home + chunk) % kSlots);
     }
@@ -40,7 +40,7 @@ private:
     Spread spread_;
     std::uint32_t daemons_;
     SipKey key_;
-    std::array<std::uint16_t, kSlots> by_daemon_{};  // the slots of one daemon after the other
+    std::array<std::uint16_t, kSlots> by_daemon_{};  // the slots, grouped by daemon
 };
 
 }  // namespace cairn::fs

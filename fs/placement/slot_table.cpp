@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Then the owners of each slot in turn: how many (one), and which.
+// The head of a table. For each slot in turn follow the number of owners (one) and the owner.
 struct RawTable {
     std::uint32_t magic;
     std::uint32_t shards;
