@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kBits = 07777;
 
-// The rights of the caller's class.
+// Returns the rights of the caller's class.
 // mutants: fs-rules-rights-of
 std::uint32_t rights_of(const Owned& file, const Credentials& who) noexcept {
     if (who.uid == file.uid) {
@@ -26,7 +26,7 @@ bool Credentials::has_group(std::uint32_t group) const noexcept {
     return gid == group || std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-// The superuser executes what anybody may execute.
+// The superuser may execute a file only if any class may.
 // mutants: fs-rules-judge-access
 int judge_access(const Owned& file, const Credentials& who, std::uint32_t wanted) noexcept {
     std::uint32_t rights = rights_of(file, who);
@@ -65,7 +65,7 @@ int judge_chown(const Owned& file, const Credentials& who, std::uint32_t uid, st
     return may ? 0 : EPERM;
 }
 
-// A set-group-id bit without the right to execute is no such bit (mandatory locks of old).
+// A set-group-id bit without the right to execute has another meaning (mandatory locks), so it stays.
 // mutants: fs-rules-mode-without-ids
 std::uint32_t mode_without_ids(std::uint32_t mode) noexcept {
     if (S_ISDIR(mode)) {

@@ -1,4 +1,4 @@
-// Names of what a store keeps.
+// Ids of the objects in a store.
 #pragma once
 
 #include <compare>
@@ -7,8 +7,8 @@
 
 namespace cairn::fs {
 
-// A file, for good: neither its name nor its place among names. `place` has the slot of its home in its upper 16 bits,
-// and a serial number of that slot. Nobody guesses `random`.
+// The id of a file, for good. It depends neither on its name nor on the name's place. `place` has the slot of the
+// file's home in its upper 16 bits, and a serial number of that slot. `random` cannot be guessed.
 struct FileId {
     std::uint64_t place = 0;
     std::uint64_t random = 0;
@@ -20,7 +20,7 @@ struct FileId {
     friend constexpr auto operator<=>(const FileId&, const FileId&) noexcept = default;
 };
 
-// A part of a file's data. All chunks of a file are as long as the store's chunks; the last one has less in it.
+// A part of a file's data. All chunks have the same length; the last one of a file holds fewer bytes.
 struct ChunkId {
     FileId file{};
     std::uint32_t index = 0;
@@ -28,7 +28,7 @@ struct ChunkId {
     friend constexpr auto operator<=>(const ChunkId&, const ChunkId&) noexcept = default;
 };
 
-// A client's last call of one of its slots: a retry finds its answer.
+// The last call in one of a client's slots. A retry finds its answer by it.
 struct AnswerId {
     std::uint64_t client = 0;
     std::uint32_t slot = 0;
@@ -36,7 +36,7 @@ struct AnswerId {
     friend constexpr auto operator<=>(const AnswerId&, const AnswerId&) noexcept = default;
 };
 
-// Ids have enough chance in them, or are no stranger's choice.
+// A cheap hash is enough: ids have enough randomness, or other parties cannot choose them.
 struct IdHash {
     static constexpr std::size_t mix(std::uint64_t value) noexcept {
         value *= 0x9e3779b97f4a7c15U;

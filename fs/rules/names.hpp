@@ -1,4 +1,4 @@
-// What a name in a directory may be.
+// Rules for a name in a directory.
 #pragma once
 
 #include <cerrno>
@@ -10,8 +10,8 @@ namespace cairn::fs {
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestPath = 4095;
 
-// Returns 0 or an errno. Any bytes are a name but '/' and 0, up to kLongestName of them. "." and ".." are looked up by
-// the client, and are no names.
+// Returns 0 or an errno. A name is any bytes but '/' and 0, up to kLongestName of them. "." and ".." are no names; the
+// client looks them up.
 // mutants: fs-rules-judge-name
 [[nodiscard]] constexpr int judge_name(std::string_view name) noexcept {
     if (name.empty()) {

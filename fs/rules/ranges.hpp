@@ -1,4 +1,4 @@
-// Where a file may have bytes.
+// The range of bytes in a file.
 #pragma once
 
 #include <cerrno>
@@ -6,14 +6,14 @@
 
 namespace cairn::fs {
 
-// 2^32 chunks, as far as off_t reaches.
+// Returns 2^32 chunks, but at most what off_t reaches.
 [[nodiscard]] constexpr std::uint64_t longest_file(std::uint32_t chunk_bytes) noexcept {
     constexpr std::uint64_t kMostOffset = 0x7fff'ffff'ffff'ffffU;
     const std::uint64_t chunks = std::uint64_t{chunk_bytes} << 32U;
     return chunks < kMostOffset ? chunks : kMostOffset;
 }
 
-// A read or write of so many bytes. Returns 0 or an errno; a write gets as many bytes as fit: see bytes_that_fit().
+// Judges a read or write of `bytes`. Returns 0 or an errno. A write gets as many bytes as fit: see bytes_that_fit().
 // mutants: fs-rules-judge-range
 [[nodiscard]] constexpr int judge_range(std::int64_t offset, std::uint64_t bytes, std::uint32_t chunk_bytes,
                                         bool writes) noexcept {
@@ -23,7 +23,7 @@ namespace cairn::fs {
     return writes && bytes != 0 && static_cast<std::uint64_t>(offset) >= longest_file(chunk_bytes) ? EFBIG : 0;
 }
 
-// Of a sound range. A file has no bytes beyond longest_file().
+// Returns how many bytes of a judged range lie below longest_file().
 [[nodiscard]] constexpr std::uint64_t bytes_that_fit(std::int64_t offset, std::uint64_t bytes,
                                                      std::uint32_t chunk_bytes) noexcept {
     const std::uint64_t longest = longest_file(chunk_bytes);
