@@ -9,7 +9,7 @@
 
 namespace cairn::fs {
 
-// Of a mode: type and permissions.
+// The bits of a mode: type and permissions.
 constexpr std::uint32_t kModeBits = 0177777U;
 
 [[nodiscard]] constexpr bool is_directory(std::uint32_t mode) noexcept {
@@ -30,10 +30,10 @@ constexpr std::uint32_t kModeBits = 0177777U;
 }
 [[nodiscard]] Attributes attributes_of(const Inode& inode) noexcept;
 
-// A copy to be changed and put into a record. It refers to the state's target.
+// Returns a copy to change and to put into a record. Its target refers to the state.
 [[nodiscard]] Inode copy_of(const InodeState& state) noexcept;
 
-// A directory's inode says which directory it is in, where a symbolic link's says its target.
+// Returns the text of a directory's inode. It names the parent directory; a symbolic link has its target there.
 [[nodiscard]] std::string_view text_of(const FileId& parent) noexcept;  // refers to the argument
 [[nodiscard]] std::optional<FileId> parent_of(const InodeState& directory) noexcept;
 

@@ -7,7 +7,8 @@ namespace cairn::fs {
 
 namespace {
 
-// Cleaning reads more than was appended, so that the log stays bounded, and not much more: nobody waits long.
+// Cleaning reads more than was appended, so that the log stays bounded. It reads not much more, so that calls do not
+// wait long.
 constexpr std::uint64_t kLeastCleaned = 4096;
 constexpr std::uint64_t kMostCleaned = 128U << 10U;
 constexpr std::uint32_t kMostTouched = 64;
@@ -29,7 +30,7 @@ void Background::forget(std::uint64_t client) {
     sweeper_.suspect();
 }
 
-// Who had files open before a restart has opened them again, or is gone.
+// By now all clients that had files open before the restart have opened them again, or are gone.
 // mutants: fs-end-grace
 void Background::end_grace() {
     if (state_.time.now < kept_.grace_ends()) {
@@ -41,7 +42,7 @@ void Background::end_grace() {
     orphans_from_ = 0;
 }
 
-// A sixteenth of the table in each turn: a scan of a million files would stall calls for many milliseconds.
+// Looks at a sixteenth of the table in each turn. A scan of a million files would stall calls for many milliseconds.
 // mutants: fs-look-for-orphans
 void Background::look_for_orphans() {
     std::vector<FileId> orphans;
@@ -52,7 +53,7 @@ void Background::look_for_orphans() {
             }
         });
     }
-    std::ranges::sort(orphans);  // tables have them in another order each time
+    std::ranges::sort(orphans);  // the order in tables differs each time
     for (const FileId& file : orphans) {
         cutter_.remove_later(file);
     }
@@ -75,7 +76,7 @@ void Background::write_touched(std::uint32_t most) {
     touched_due_ = state_.touched.empty() ? Instant::never() : state_.time.now;
 }
 
-// A medium of pages gives space back at a sync alone.
+// A medium of pages gives space back only at a sync.
 // mutants: fs-background-sync
 int Background::sync(bool wanted) {
     if (!state_.store.is_paged()) {

@@ -1,4 +1,4 @@
-// What a shard does besides calls: a little of it in each turn.
+// A shard's work besides calls: a little of it in each turn.
 #pragma once
 
 #include "fs/shard/cuts.hpp"
@@ -13,14 +13,14 @@ public:
     Background(ShardState& state, Cutter& cutter, Cuts& cuts, Lending& lending, KeptAnswers& kept);
 
     struct Outcome {
-        bool has_more = false;  // that is to be done at once
+        bool has_more = false;  // there is more work to do at once
         int sync_error = 0;
     };
-    // `sync`: somebody waits for a medium of pages. The turn's changes are committed.
+    // Does a turn's part of the work. `sync`: a caller waits for a medium of pages. The turn's changes are committed.
     [[nodiscard]] Outcome run(bool sync);
-    // The client is gone: what it alone had open, and has no name, goes.
+    // Removes files without a name that only this client had open. The client is gone.
     void forget(std::uint64_t client);
-    // Directories' times, of so many at most.
+    // Writes the times of directories, at most `most` of them.
     void write_touched(std::uint32_t most);
     [[nodiscard]] Instant next_deadline() const noexcept;
 

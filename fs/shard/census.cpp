@@ -7,7 +7,7 @@ namespace cairn::fs {
 
 namespace {
 
-// Looking at a chunk takes a little, if all of it is a hole.
+// A look at a chunk takes little time even if all of it is a hole.
 constexpr std::uint32_t kMostChunks = 1024;
 
 [[nodiscard]] ChunkId chunk_at(const CensusCursor& at) noexcept {

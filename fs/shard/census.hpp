@@ -1,4 +1,4 @@
-// What the shard has, page by page, and whether its blocks are sound: for superusers, and for the daemon's own user.
+// Lists what the shard has, page by page, and checks its blocks. For superusers, and for the daemon's own user.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace cairn::fs {
 
 class Census {
 public:
-    // Of a call: it takes well below a millisecond.
+    // Blocks that one call compares; they take well below a millisecond.
     static constexpr std::uint32_t kMostBlocks = 256;
 
     Census(const ShardState& state, const Cutter& cutter, const KeptAnswers& kept,
@@ -24,9 +24,8 @@ public:
     [[nodiscard]] std::uint32_t scrub(const Call& call, const ScrubRequest& request, const AnswerRoom& room);
 
 private:
-    // The ids of a part of a table, in order, as they were when a reader came to the part: a table keeps no order. One
-    // who comes between gets the ids of his part, and they are looked for anew for the other one: nothing but that has
-    // to be remembered of readers.
+    // The ids of a part of a table, in order, as they were when a reader came to the part: a table keeps no order. Only
+    // the last reader's part is cached. If readers of different parts alternate, the ids are collected again.
     template <class Id>
     struct Part {
         std::size_t part = ~std::size_t{0};
@@ -35,7 +34,7 @@ private:
     template <class Id, class Object>
     [[nodiscard]] static std::span<const Id> ids_from(Part<Id>& part, const Table<Id, Object>& table,
                                                       const CensusCursor& cursor, const Id& first);
-    // Each lists what is left of a part. Returns false if there is no more room: the cursor is where it goes on.
+    // Each lists the rest of a part. Returns false if there is no more room; the cursor then says where to go on.
     [[nodiscard]] bool add_files(CensusCursor& at, CensusWriter& out);
     [[nodiscard]] bool add_names(CensusCursor& at, CensusWriter& out);
     [[nodiscard]] bool add_names_of(const FileId& directory, CensusCursor& at, CensusWriter& out);
@@ -54,7 +53,7 @@ private:
     Part<FileId> files_{};
     Part<FileId> directories_{};
     Part<ChunkId> chunks_{};
-    std::uint32_t blocks_ = 0;  // compared in the call at hand
+    std::uint32_t blocks_ = 0;  // compared in the present call
 };
 
 }  // namespace cairn::fs

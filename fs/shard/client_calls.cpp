@@ -7,13 +7,13 @@ namespace cairn::fs {
 
 namespace {
 
-// Calls that are made once, however often they come.
+// Calls that must be made once, however often they are sent.
 template <class Request>
 constexpr bool kIsMadeOnce = std::is_same_v<Request, CreateRequest> || std::is_same_v<Request, RemoveRequest> ||
                              std::is_same_v<Request, RenameRequest> || std::is_same_v<Request, LinkRequest> ||
                              std::is_same_v<Request, ReserveRequest>;
 
-// Calls that a full store makes too.
+// Calls that also a full store takes.
 template <class Request>
 constexpr bool kGivesBack = std::is_same_v<Request, RemoveRequest> || std::is_same_v<Request, RenameRequest> ||
                             std::is_same_v<Request, SetAttributesRequest>;
@@ -164,7 +164,7 @@ std::uint32_t ClientCalls::again(const Call& /*call*/, const LinkRequest& reques
     if (state_.is_home(request.file)) {
         return parts_.files.stat({request.file}, room());
     }
-    AttributesAnswer answer;  // the file's home has the others
+    AttributesAnswer answer;  // the file's home has its other attributes
     answer.attributes.id = request.file;
     return room().ok(answer);
 }
@@ -176,7 +176,7 @@ std::uint32_t ClientCalls::again(const Call& call, const ReserveRequest& request
         return room().error(state_.error_of_missing(request.file));
     }
     if (!state_.grants.allows(request.file, call.client, request.grant, kMayWrite)) {
-        return room().error(EBADF);  // it need not be the call that was made
+        return room().error(EBADF);  // the request may differ from the call that was made
     }
     return room().ok(
         DataAnswer{0, true, static_cast<std::uint64_t>(result), inode->inode.size, inode->inode.generation});

@@ -1,4 +1,4 @@
-// Which part of a shard handles a client's request, and what is answered if it was made before.
+// Hands a client's request to the part of the shard that handles it. A repeated request gets the answer that was kept.
 #pragma once
 
 #include <optional>
@@ -29,9 +29,9 @@ public:
         : state_(state), parts_(parts), census_(state, parts.cutter, parts.kept, own_user) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
-    // Handles a call. It is answered now, or later; or it waits, and comes again.
+    // Handles a call. The call is answered now or later, or it waits and is made again.
     void take(const Call& call);
-    // Calls that wait for a sync of a medium of pages.
+    // Returns the calls that wait for a sync of a medium of pages.
     [[nodiscard]] std::vector<CallToken> take_syncs() noexcept { return std::exchange(syncs_, {}); }
 
 private:
@@ -60,10 +60,10 @@ private:
     [[nodiscard]] std::uint32_t again(const Call& call, const CreateRequest& request, std::int64_t result);
     [[nodiscard]] std::uint32_t again(const Call& call, const LinkRequest& request, std::int64_t result);
     [[nodiscard]] std::uint32_t again(const Call& call, const ReserveRequest& request, std::int64_t result);
-    // RemoveRequest, RenameRequest: that it was made is all that there is to say.
+    // Answers a repeated RemoveRequest or RenameRequest: it says only that the call was made.
     [[nodiscard]] std::uint32_t again(const Call& call, const auto& request, std::int64_t result);
 
-    // A directory's attributes are recalled from other shards before they change.
+    // Recalls a directory's attributes from other shards before it changes them.
     LoneTask change_directory(KeptCall kept);
     [[nodiscard]] AnswerRoom room() noexcept { return state_.replies.room(); }
 

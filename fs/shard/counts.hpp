@@ -1,4 +1,4 @@
-// A file's names, counted at its home for the shards that have them.
+// Counts a file's names at its home, for the shards that have the names.
 #pragma once
 
 #include "fs/shard/cutter.hpp"
@@ -12,9 +12,9 @@ public:
     Counts(ShardState& state, Steps& steps, Cutter& cutter) noexcept : state_(state), steps_(steps), cutter_(cutter) {}
 
     Co<PeerAnswer> count(ShardNumber from, CountRequest request);
-    // Whether a file may have one name more: 0, or an errno.
+    // Judges whether a file may have one more name. Returns 0 or an errno.
     [[nodiscard]] static int judge_more(const InodeState* file) noexcept;
-    // Adds the records by which a file of this shard has one name less.
+    // Adds the records by which a file of this shard loses one name.
     void take_name(const InodeState& file);
 
 private:

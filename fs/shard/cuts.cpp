@@ -6,11 +6,11 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr Duration kPatience = seconds(1);  // for blocks that other cuts of the turn have taken, and give back
+constexpr Duration kPatience = seconds(1);  // for blocks that other cuts of the turn have taken, and will give back
 
 }  // namespace
 
-// Asks again and again until all other shards have cut.
+// Asks all other shards to cut, again and again until all have done so.
 // mutants: fs-cuts-elsewhere
 Co<bool> Cuts::cut_elsewhere(FileId file, std::uint64_t size, CallToken& token) {
     const InodeState* const inode = state_.inode(file);
@@ -46,7 +46,7 @@ Co<bool> Cuts::cut_elsewhere(FileId file, std::uint64_t size, CallToken& token) 
     co_return true;
 }
 
-// In a damaged store there is no room: the next start cuts to the same size, which changes nothing.
+// If the store is damaged, there is no room. The next start then cuts to the same size again, which changes nothing.
 Co<bool> Cuts::end(StepId step) {
     (void)co_await until_room(state_);
     steps_.put_done(step);
@@ -74,7 +74,7 @@ LoneTask Cuts::cut(KeptCall kept) {
     }
     co_await cut_elsewhere(request.file, request.size, call.token);
     (void)co_await until_room(state_);
-    // The intent ends with the same change: a writer may have made the file longer by the next restart.
+    // The intent ends with the same change: a writer may have made the file longer before the next restart.
     steps_.put_done(*step);
     const std::uint32_t bytes = files_.change_here(call, request, state_.replies.room());
     if (bytes != kLater) {

@@ -1,4 +1,4 @@
-// Files that have chunks at several shards become shorter, or go.
+// Cuts and removes files that have chunks at several shards.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ public:
         : state_(state), steps_(steps), cutter_(cutter), files_(files) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
-    // A call that makes a file shorter, which was judged.
+    // Makes a file shorter. The call was judged.
     LoneTask cut(KeptCall kept);
-    // The same after a restart. The file's gate is closed.
+    // As cut(), after a restart. The file's gate is closed.
     LoneTask resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> gate);
-    // A file without names and users: other shards' chunks go, then what is here.
+    // Removes a file without names and users: first other shards' chunks, then what this shard has.
     LoneTask remove(FileId file);
 
-    // At another shard.
+    // Cuts the chunks of this shard for another shard.
     Co<PeerAnswer> cut_chunks(CutRequest request);
 
 private:

@@ -6,7 +6,7 @@ namespace cairn::fs {
 
 namespace {
 
-// Of one change. A record that says that a chunk is gone is 32 bytes long.
+// Most chunks that one change removes. The record of a removed chunk is 32 bytes long.
 constexpr std::uint32_t kMostRemoved = 128;
 
 }  // namespace
@@ -34,14 +34,14 @@ int Cutter::cut_chunks(const FileId& file, std::uint64_t generation, std::uint64
     const ChunkId last{file, static_cast<std::uint32_t>(kept - 1)};
     if (in_last != 0 && !state_.store.cut(last, generation, in_last, state_.change)) {
         state_.lacks_room = true;
-        to = kept * chunk_bytes;  // there are free blocks after this change, if anything was removed
+        to = kept * chunk_bytes;  // if anything was removed, there are free blocks after this change
         return removed == 0 ? ENOSPC : 0;
     }
     to = from;
     return 0;
 }
 
-// From the end on: at each step the file is shorter and whole.
+// Cuts from the end on, so that after each step the file is shorter and whole.
 // mutants: fs-cutter-cut
 int Cutter::cut(Inode& inode, std::uint64_t size) {
     ++inode.generation;
@@ -57,7 +57,7 @@ void Cutter::remove(Inode inode) {
         return;
     }
     const int error = cut(inode, 0);
-    CAIRN_ASSERT(error == 0);  // nothing is left to be copied
+    CAIRN_ASSERT(error == 0);  // no bytes are left to copy
     if (inode.size == 0) {
         state_.change.put(Gone{inode.id});
         ++state_.counters.removed_files;
@@ -101,7 +101,7 @@ std::optional<Cutter::Done> Cutter::cut_step(const Job& job, Inode inode) {
     return done;
 }
 
-// Somebody may have opened the file again meanwhile, after a restart: then his close() removes it.
+// A client may have opened the file again after a restart. Then its close() removes the file.
 // mutants: fs-cutter-remove-step
 std::optional<Cutter::Done> Cutter::remove_step(const Job& job, const Inode& inode) {
     if (inode.links != 0 || state_.may_be_open(job.file)) {

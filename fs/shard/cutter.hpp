@@ -1,4 +1,4 @@
-// Makes files shorter, and removes those that have no name and no user: a part in each turn, whatever their size.
+// Cuts files, and removes files without a name and a user. Does a part in each turn, whatever their size.
 #pragma once
 
 #include <deque>
@@ -8,38 +8,38 @@
 
 namespace cairn::fs {
 
-// Cuts what this shard has of a file. Chunks at other shards go before: see Cuts.
+// Cuts what this shard has of a file. Chunks at other shards are removed before: see Cuts.
 class Cutter {
 public:
     explicit Cutter(ShardState& state) noexcept : state_(state) {}
 
-    // Adds the records that cut a file to a size, or as near as one change gets: the chunks, but not the inode of what
-    // is left, which gets size and generation. Returns 0, or ENOSPC.
+    // Adds the records that cut a file's chunks to a size, or as near to it as one change gets. Sets size and
+    // generation of `inode`, but adds no record of it. Returns 0, or ENOSPC.
     [[nodiscard]] int cut(Inode& inode, std::uint64_t size);
-    // Adds the records by which a file without names and users goes, or, if it is long, begins to.
+    // Adds the records that remove a file without names and users. For a long file they only begin to remove it.
     void remove(Inode inode);
-    // The file goes on being cut to this size; then this call is answered.
+    // Goes on cutting the file to this size in later turns, and then answers the call.
     void go_on(const FileId& file, std::uint64_t size, CallToken token) {
         jobs_.push_back({Job::What::Cut, file, size, token});
     }
-    // The file, which has no name, goes in later turns.
+    // Removes the file, which has no name, in later turns.
     void remove_later(const FileId& file) { jobs_.push_back({Job::What::Remove, file, 0, kNobody}); }
-    // Likewise; other shards have no chunks of it any more.
+    // As remove_later(), for a file of which other shards have no chunks any more.
     void remove_here(const FileId& file) { jobs_.push_back({Job::What::RemoveHere, file, 0, kNobody}); }
 
-    // What became of a step's file.
+    // The result of a step.
     struct Done {
-        CallToken token = kNobody;    // of a call whose file is cut now, or cannot be cut further
-        bool goes_elsewhere = false;  // other shards' chunks of the file are to go first
+        CallToken token = kNobody;    // the call whose file is cut now, or cannot be cut further
+        bool goes_elsewhere = false;  // other shards' chunks of the file must go first
         FileId file{};
         int error = 0;
     };
-    // Does a part of what is left to do, as changes. Returns what is done thereby, or to be done.
+    // Does a part of the work that is left, as changes. Returns a result if a job ended, or needs other shards.
     [[nodiscard]] std::optional<Done> step();
     [[nodiscard]] bool is_idle() const noexcept { return jobs_.empty(); }
 
-    // Adds the records by which this shard's chunks within [*from, *to) go, or the last of them, and lowers *to to what
-    // is left. The generation is the file's from now on. Returns 0, or ENOSPC.
+    // Adds the records that remove this shard's chunks within [*from, *to), or the last of them. Lowers *to to what is
+    // left. The generation becomes the file's. Returns 0, or ENOSPC.
     [[nodiscard]] int cut_chunks(const FileId& file, std::uint64_t generation, std::uint64_t from, std::uint64_t& to);
 
 private:

@@ -6,7 +6,8 @@
 
 namespace cairn::fs {
 
-// Bytes of one chunk of this shard, and of the caller's data areas, with rights.
+// Judges bytes of a request. They lie in one chunk of this shard and in the caller's memory, and the grant has the
+// rights.
 // mutants: fs-judge-piece
 int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& grant, std::uint32_t wanted,
                            std::uint64_t offset, std::uint32_t bytes, std::uint32_t at) const {
@@ -74,12 +75,13 @@ int DataCalls::write_piece(const Call& call, const WriteRequest& request, const 
     const ChunkState* const before = state_.store.tables().chunk(chunk);
     const std::uint64_t cut_at =
         std::max(before == nullptr ? 0 : before->generation, home == nullptr ? 0 : home->inode.generation);
-    // One to come would keep everybody else from writing. Where the home is another shard, it may be true.
+    // A generation of the future would keep all other clients from writing. If the home is another shard, it may be
+    // true.
     if (request.generation < cut_at || (home != nullptr && request.generation != cut_at)) {
         return kErrorOtherGeneration;
     }
     const auto in_chunk = static_cast<std::uint32_t>(request.offset % state_.store.chunk_bytes());
-    // What the chunk has is taken over: cuts have removed from it what they were to.
+    // The chunk's present bytes are kept: cuts have removed from it all that they had to.
     std::optional<PendingWrite> write = state_.store.begin_write(
         chunk, before == nullptr ? request.generation : before->generation, in_chunk, request.bytes);
     if (!write) {

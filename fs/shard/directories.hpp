@@ -14,20 +14,20 @@
 
 namespace cairn::fs {
 
-// A directory's home lends its attributes for a term. The borrower counts the term from when it asked, the home from
-// when it lent, so that the home's ends last. Before the home changes what it has lent, it recalls it, or waits.
+// A directory's home lends its attributes for a term. The borrower counts the term from its question, the home from its
+// answer, so the home's term ends last. Before the home changes what it has lent, it recalls it, or waits for the end.
 constexpr Duration kLendTerm = seconds(2);
 constexpr Duration kLendDrift = milliseconds(200);  // how far two machines' clocks drift apart in a term, at most
 
-// What this shard has borrowed.
+// The attributes that this shard has borrowed.
 class BorrowedDirectories {
 public:
     struct Entry {
-        int error = 0;  // there is no such directory, or its home does not answer
+        int error = 0;  // set if there is no such directory, or its home does not answer
         Owned owned{};
         Instant until{};
     };
-    // Returns nothing if it is to be asked for.
+    // Returns null if the attributes must be asked for.
     [[nodiscard]] const Entry* find(const FileId& directory, Instant now) const noexcept {
         const auto found = entries_.find(directory);
         return found == entries_.end() || found->second.until <= now ? nullptr : &found->second;
@@ -45,21 +45,22 @@ private:
     absl::flat_hash_map<FileId, Entry, IdHash> entries_;
 };
 
-// What this shard has lent, of directories whose home it is.
+// The attributes that this shard has lent. It is the directories' home.
 class LentDirectories {
 public:
-    // `ended`: an earlier life of this shard, which may have lent anything, has ended by then. 0: there was none.
+    // `ended`: an earlier life of this shard ended at this time or before, and may have lent anything. 0: there was
+    // none.
     explicit LentDirectories(Instant ended) noexcept
         : earlier_until_(ended == Instant{} ? ended : ended + kLendTerm + kLendDrift) {}
 
     void lend(const FileId& directory, ShardNumber to, Instant now);
-    // Who may have the directory's attributes.
+    // A shard that may have the directory's attributes.
     struct Borrower {
         ShardNumber shard = 0;
         Instant until{};
     };
     [[nodiscard]] std::vector<Borrower> borrowers(const FileId& directory, Instant now);
-    // The shard has let go.
+    // Notes that the shard does not use the attributes any more.
     void give_back(const FileId& directory, ShardNumber shard);
     [[nodiscard]] Instant earlier_until() const noexcept { return earlier_until_; }
 

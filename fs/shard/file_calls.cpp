@@ -60,7 +60,7 @@ std::uint32_t FileCalls::read_link(const ReadLinkRequest& request, const AnswerR
 
 namespace {
 
-// Each judges one part of what is to be set, and sets it. Returns 0 or an errno.
+// Each judges one attribute, and sets it. Returns 0 or an errno.
 // mutants: fs-set-attributes
 int set_mode(const Call& call, const SetAttributesRequest& request, Inode& inode) {
     if ((request.what & kSetMode) == 0) {
@@ -187,7 +187,7 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
     return error != 0 ? room.error(error) : kLater;
 }
 
-// A cut that was made, and is asked for again because its answer was lost, is none that grows.
+// A cut that was made counts as a cut again if its request is repeated after a lost answer. So a full store takes it.
 // mutants: fs-change-here
 std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesRequest& request, const AnswerRoom& room) {
     const InodeState* const state = state_.inode(request.file);

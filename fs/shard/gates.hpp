@@ -1,4 +1,4 @@
-// What is locked while a change at several shards is under way, and who waits for it.
+// Locks of changes at several shards, and the calls that wait for them.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -15,8 +15,8 @@
 
 namespace cairn::fs {
 
-// A name of a directory; or, without a name, a file; or a directory whose attributes are asked for; or, of the whole
-// shard, room for what gives space back.
+// The object that is locked. It is a name of a directory, a file (without a name), or a directory whose attributes are
+// asked for. It may also be the whole shard's room for changes that give space back.
 struct Gate {
     enum class Kind : std::uint8_t { Name, File, Attributes, Room };
     Kind kind = Kind::Name;
@@ -36,16 +36,16 @@ public:
 
     [[nodiscard]] bool any() const noexcept { return !closed_.empty(); }
     [[nodiscard]] bool is_open(const Gate& gate) const { return closed_.empty() || !closed_.contains(gate); }
-    // Whether a name of this directory is closed.
+    // True if a gate of a name in this directory is closed.
     [[nodiscard]] bool any_name_of(const FileId& directory) const;
-    // The gate is open (asserted).
+    // Closes a gate, which is open (asserted).
     void close(const Gate& gate);
-    // Whoever waited goes on in the next take_ready().
+    // Opens a gate. Its waiting calls and coroutines go on in the next take_ready().
     void open(const Gate& gate);
 
-    // The call is made again when the gate, which is closed (asserted), is open.
+    // Keeps a call until the gate opens, and then makes it again. The gate is closed (asserted).
     void park(const Gate& gate, KeptCall call, Instant now);
-    // co_await opened(gate): returns when the gate is open; it may be closed again by then.
+    // co_await opened(gate) returns when the gate is open. The gate may be closed again by then.
     class Opened {
     public:
         Opened(Gates& gates, Gate gate) : gates_(gates), gate_(std::move(gate)) {}
@@ -59,13 +59,13 @@ public:
     };
     [[nodiscard]] Opened opened(const Gate& gate) { return {*this, gate}; }
 
-    // The call is made again in this turn.
+    // Makes the call again in this turn.
     void again(KeptCall call) { ready_.emplace_back(std::move(call)); }
 
     using Ready = std::variant<KeptCall, std::coroutine_handle<>>;
-    // The next one that need not wait any more.
+    // Returns the next call or coroutine that need not wait any more.
     [[nodiscard]] std::optional<Ready> take_ready();
-    // Calls that have waited too long.
+    // Takes the calls that have waited too long.
     [[nodiscard]] std::vector<KeptCall> take_expired(Instant now);
     [[nodiscard]] Instant next_deadline() const noexcept {
         return parked_.empty() ? Instant::never() : parked_.front().due;
@@ -73,7 +73,7 @@ public:
 
 private:
     struct Waiting {
-        std::vector<std::uint64_t> calls{};  // numbers in waiting_
+        std::vector<std::uint64_t> calls{};  // their numbers in waiting_
         std::vector<std::coroutine_handle<>> coroutines{};
     };
     struct Parked {
@@ -83,7 +83,7 @@ private:
 
     absl::flat_hash_map<Gate, Waiting> closed_;
     absl::flat_hash_map<std::uint64_t, KeptCall, IdHash> calls_;
-    std::deque<Parked> parked_;  // in order
+    std::deque<Parked> parked_;  // oldest first
     std::deque<Ready> ready_;
     std::uint64_t last_number_ = 0;
 };

@@ -1,4 +1,4 @@
-// Proofs of what a client may do with a file that it has opened.
+// Proofs of a client's rights to a file that it has opened.
 #pragma once
 
 #include "fs/message/requests.hpp"
@@ -13,7 +13,7 @@ public:
     [[nodiscard]] Grant give(const FileId& file, std::uint64_t client, std::uint32_t rights) const noexcept {
         return {rights, sip_hash(key_, file.place, file.random, client, std::uint64_t{rights})};
     }
-    // True if the grant is sound and has these rights.
+    // True if the grant's proof is right and the grant has the wanted rights.
     // mutants: fs-grants-allows
     [[nodiscard]] bool allows(const FileId& file, std::uint64_t client, const Grant& grant,
                               std::uint32_t rights) const noexcept {

@@ -11,7 +11,7 @@ std::vector<std::uint8_t> bytes_of(const IntentText& intent) {
     FieldWriter out(bytes);
     out(static_cast<std::uint8_t>(intent.index()));
     write_alternative(out, intent);
-    CAIRN_ASSERT(!out.failed());  // two names, groups: below the limit
+    CAIRN_ASSERT(!out.failed());  // two names and groups fit into the limit
     bytes.resize(out.bytes());
     return bytes;
 }

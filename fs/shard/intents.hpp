@@ -1,4 +1,4 @@
-// Changes at several shards that are under way: what their coordinator keeps in its log until all is done.
+// Intents: changes at several shards that are under way. Their coordinator keeps them in its log until all is done.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace cairn::fs {
 
-// Who is to be answered, also after a restart.
+// The call to answer, also after a restart.
 struct Asker {
     std::uint64_t client = 0;
     std::uint32_t slot = 0;
@@ -21,13 +21,13 @@ struct Asker {
     static void fields(auto& io, auto& self) { io(self.client, self.slot, self.sequence); }
 };
 
-// A name is gone; the file's home is to be told.
+// A name is gone. The file's home must learn that.
 struct DropName {
     FileId file{};
     static void fields(auto& io, auto& self) { io(self.file); }
 };
 
-// A file gets a name here, if its home agrees.
+// A file gets a name here if its home agrees.
 struct AddName {
     Asker asker{};
     FileId file{};
@@ -39,7 +39,7 @@ struct AddName {
     }
 };
 
-// A name moves from here to where another shard places it.
+// A name moves from here to another shard, which places it.
 struct MoveName {
     Asker asker{};
     FileId directory{};
@@ -57,17 +57,17 @@ struct MoveName {
     }
 };
 
-// Its directory's "..", and with it the tree, changes: one such move at a time.
+// True if the move changes the directory's "..", and with it the tree. One such move is made at a time.
 [[nodiscard]] constexpr bool takes_turn(const MoveName& move) noexcept {
     return is_directory(move.mode) && move.directory != move.to_directory;
 }
 
-// A directory goes, if its home agrees; its name is here.
+// A directory is removed if its home agrees. Its name is here.
 struct DropDirectory {
     Asker asker{};
-    FileId directory{};  // that it is in
+    FileId directory{};  // the parent
     FileId child{};
-    std::uint32_t mode = 0;  // of the directory that it is in, as uid and gid
+    std::uint32_t mode = 0;  // the parent's, as uid and gid
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
     std::string_view name{};
@@ -79,26 +79,26 @@ struct DropDirectory {
     }
 };
 
-// A file of this shard becomes shorter; other shards have chunks of it.
+// A file of this shard becomes shorter. Other shards have chunks of it.
 struct CutFile {
     FileId file{};
     std::uint64_t size = 0;
     static void fields(auto& io, auto& self) { io(self.file, self.size); }
 };
 
-// At the root's home: whose turn it is to move a directory.
+// The turn to move a directory, kept at the root's home.
 struct HeldTurn {
     std::uint16_t shard = 0;
     std::uint64_t turn = 0;
     static void fields(auto& io, auto& self) { io(self.shard, self.turn); }
 };
-constexpr std::uint64_t kHeldTurn = ~std::uint64_t{0};  // its number
+constexpr std::uint64_t kHeldTurn = ~std::uint64_t{0};  // the number of its intent
 
-// Order is the format: new ones come behind the last.
+// The order is the format: new kinds are added at the end.
 using IntentText = std::variant<DropName, AddName, MoveName, DropDirectory, CutFile, HeldTurn>;
 
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const IntentText& intent);
-// Texts lie in the bytes.
+// Parses an intent. Its texts refer to the bytes.
 [[nodiscard]] std::optional<IntentText> parse_intent(std::span<const std::uint8_t> bytes);
 
 }  // namespace cairn::fs

@@ -16,14 +16,14 @@ public:
           groups_(call.who.groups.begin(), call.who.groups.end()),
           bytes_(call.request.begin(), call.request.end()) {}
 
-    // Refers to this object.
+    // Returns a call that refers to this object.
     [[nodiscard]] Call call() const noexcept {
         Call call = call_;
         call.who.groups = groups_;
         call.request = bytes_;
         return call;
     }
-    // The request, which is of this kind (asserted). Texts refer to this object.
+    // Returns the request, which is of this kind (asserted). Its texts refer to this object.
     template <class Request>
     [[nodiscard]] Request request() const {
         const std::optional<ParsedRequest> parsed = parse_request(bytes_);

@@ -74,7 +74,7 @@ std::vector<FileId> Leases::forget(std::uint64_t client) {
         }
     }
     clients_.erase(found);
-    std::ranges::sort(free);  // sets have them in another order each time
+    std::ranges::sort(free);  // the order in sets differs each time
     return free;
 }
 

@@ -12,21 +12,21 @@
 
 namespace cairn::fs {
 
-// Kept in memory alone: who comes back after a restart opens its files again.
+// Kept in memory only: a client that comes back after a restart opens its files again.
 class Leases {
 public:
-    // Which call of a client opens or closes. One that comes again, since its answer was lost, changes nothing.
+    // The client's call that opens or closes. A call that is repeated because its answer was lost changes nothing.
     struct Caller {
         std::uint64_t client = 0;
         std::uint32_t slot = 0;
         std::uint32_t sequence = 0;
     };
-    // A client opens a file once more.
+    // Notes that a client has opened a file once more.
     void open(const FileId& file, const Caller& by);
-    // Returns false if the client does not have it open.
+    // Notes that a client has closed a file once. Returns false if the client does not have it open.
     [[nodiscard]] bool close(const FileId& file, const Caller& by);
     [[nodiscard]] bool is_open(const FileId& file) const noexcept { return holders_.contains(file); }
-    // Closes all that a client has open. Returns what nobody has open any more.
+    // Closes all that a client has open. Returns the files that no client has open any more.
     [[nodiscard]] std::vector<FileId> forget(std::uint64_t client);
 
 private:
@@ -39,7 +39,7 @@ private:
     struct Client {
         absl::flat_hash_set<FileId, IdHash> files{};
         std::vector<std::uint64_t>
-            last_calls{};  // by slot: 0, or one more than the sequence number of what it did last
+            last_calls{};  // by slot: 0, or one more than the sequence number of its last open or close
     };
     [[nodiscard]] static bool comes_again(Client& client, const Caller& by);
 

@@ -46,8 +46,8 @@ Co<PeerAnswer> Lending::lend(ShardNumber to, LendRequest request) {
     co_return PeerAnswer{0, false, attributes_of(inode->inode)};
 }
 
-// An earlier life of this shard may have lent to anybody. Who answers has let go of that, too: it has lost this shard
-// and found it again, so nothing of the earlier life is on its way.
+// An earlier life of this shard may have lent to any shard. A shard that answers has let go of that, too. It has lost
+// this shard and found it again, so no message of the earlier life is on its way.
 // mutants: fs-lending-who-may-have
 std::vector<LentDirectories::Borrower> Lending::who_may_have(const FileId& directory) {
     const Instant earlier_until = state_.lent.earlier_until();
@@ -87,7 +87,7 @@ bool Lending::has_names(const FileId& directory) const {
     return (names != nullptr && !names->empty()) || state_.gates.any_name_of(directory);
 }
 
-// Also who has borrowed nothing may have names. Who answers has let go of what an earlier life of this shard lent.
+// A shard that has borrowed nothing may have names, too. A shard that answers has let go of what an earlier life lent.
 // mutants: fs-lending-judge-empty
 Co<int> Lending::judge_empty(FileId directory) {
     if (has_names(directory)) {

@@ -1,4 +1,4 @@
-// Directories' attributes are lent to the shards that have names of them, and recalled before they change.
+// Lends directories' attributes to the shards that have names of them, and recalls them before they change.
 #pragma once
 
 #include "fs/shard/peer_calls.hpp"
@@ -10,20 +10,20 @@ public:
     explicit Lending(ShardState& state) noexcept : state_(state) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
-    // Asks the directory's home. Calls may wait for the gate of its attributes meanwhile.
+    // Asks the directory's home for its attributes. Calls may wait meanwhile at the gate of the attributes.
     void borrow(const FileId& directory);
 
-    // At the directory's home.
+    // Lends attributes to another shard. This shard is the directory's home.
     Co<PeerAnswer> lend(ShardNumber to, LendRequest request);
-    // Nobody goes by the directory's attributes any more, when this returns. Its gate is closed.
+    // Recalls a directory's attributes. When it returns, no shard uses them any more. The directory's gate is closed.
     Co<bool> recall(FileId directory);
-    // All other shards let go, and say whether they have names in the directory. Its gate is closed. Gives 0,
-    // ENOTEMPTY, or kErrorUnreachable.
+    // Recalls a directory's attributes, and asks all other shards whether they have names in it. The directory's gate
+    // is closed. Yields 0, ENOTEMPTY, or kErrorUnreachable.
     Co<int> judge_empty(FileId directory);
 
-    // At a borrower.
+    // Gives borrowed attributes back to the home.
     [[nodiscard]] PeerAnswer give_back(const RecallRequest& request);
-    // Tells homes of directories which names came and went, now and then.
+    // Sends now and then to directories' homes that names in them came or went.
     void tell_touched();
 
 private:

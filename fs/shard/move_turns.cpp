@@ -49,7 +49,7 @@ Co<PeerAnswer> MoveTurns::take(HeldTurn turn) {
     co_return PeerAnswer{};
 }
 
-// A turn that the log has is held: also by the next life of this shard.
+// A turn in the log is held, also by the next life of this shard.
 // mutants: fs-move-turns-end
 Co<PeerAnswer> MoveTurns::end(ShardNumber from, MoveTurnRequest request) {
     (void)co_await until_room(state_);
@@ -57,7 +57,7 @@ Co<PeerAnswer> MoveTurns::end(ShardNumber from, MoveTurnRequest request) {
     if (is_holder && (request.what == MoveTurnRequest::What::EndEarly || holder_->turn == request.turn)) {
         state_.change.put(Gone{Gone::IntentNumber{kHeldTurn}});
         if (!state_.apply(Need::Shrinks)) {
-            co_return PeerAnswer{kErrorUnreachable};  // it says so again
+            co_return PeerAnswer{kErrorUnreachable};  // the holder asks again
         }
         holder_.reset();
     } else if (request.what == MoveTurnRequest::What::End) {

@@ -1,5 +1,5 @@
-// At the root's home: directories move one at a time, in the whole file system. Else two moves, each of which is sound,
-// could make a loop together.
+// At the root's home: lets directories move one at a time in the whole file system. Otherwise two moves, each of which
+// is sound alone, could make a loop together.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -15,11 +15,11 @@
 
 namespace cairn::fs {
 
-// A turn is kept through restarts, of its holder and of this shard: who holds it may have placed the directory, and not
-// told so yet.
+// A turn survives restarts of its holder and of this shard: the holder may have placed the directory, and not said so
+// yet.
 class MoveTurns {
 public:
-    // Who waits longer is told that there is no turn: its holder may be dead.
+    // A shard that waits longer gets the answer that there is no turn: the holder may be dead.
     static constexpr Duration kPatience = seconds(5);
 
     explicit MoveTurns(ShardState& state);
@@ -33,8 +33,8 @@ private:
 
     ShardState& state_;
     std::optional<HeldTurn> holder_;
-    absl::flat_hash_set<std::pair<std::uint16_t, std::uint64_t>> unwanted_;  // turns that are waited for no more
-    absl::flat_hash_map<std::uint16_t, std::uint32_t> lives_;                // of shards that have come back
+    absl::flat_hash_set<std::pair<std::uint16_t, std::uint64_t>> unwanted_;  // turns for which no shard waits any more
+    absl::flat_hash_map<std::uint16_t, std::uint32_t> lives_;                // how often a shard has come back
 };
 
 }  // namespace cairn::fs

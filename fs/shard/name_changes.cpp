@@ -10,7 +10,7 @@ NameChanges::NameChanges(ShardState& state, NameLookups& lookups, Counts& counts
         [&](const FileId& id, const InodeState& /*unused*/) { serial_ = std::max(serial_, id.serial()); });
 }
 
-// A serial number may be a removed file's, from before a restart: the seed is another one then.
+// Another file may have had this serial number before a restart. The seed was another one then.
 FileId NameChanges::new_id(std::uint16_t slot) noexcept {
     const std::uint64_t place = (std::uint64_t{slot} << 48U) | (++serial_ & 0xffffffffffffU);
     return {place, sip_hash(state_.facts.cluster_key, place, seed_)};
@@ -37,7 +37,8 @@ Inode NameChanges::make_inode(const Call& call, const CreateRequest& request, co
 
 namespace {
 
-// What is kept of a call that made a file. No other call keeps a negative number: a client chooses some of them.
+// Returns what is kept of a call that made a file. It is negative; other calls keep no negative numbers. Clients choose
+// some of the numbers.
 [[nodiscard]] std::int64_t outcome_of(const FileId& made) noexcept {
     return static_cast<std::int64_t>(made.random | std::uint64_t{1} << 63U);
 }
@@ -83,7 +84,7 @@ std::uint32_t NameChanges::create(const Call& call, const CreateRequest& request
     return lookups_.found(call, {inode.id, type_of(inode.mode)}, request.rights, true, room);
 }
 
-// Who made the file has it open as he wants. So it has to be that file, whatever stands in the request.
+// The maker of a file has it open with any rights. So the name must still be that file's, whatever the request says.
 // mutants: fs-create-again
 std::uint32_t NameChanges::create_again(const Call& call, const CreateRequest& request, std::int64_t outcome,
                                         const AnswerRoom& room) {
@@ -103,7 +104,8 @@ bool NameChanges::must_wait(const FileId& directory, std::string_view name, cons
     return !state_.gates.is_open(state_.waits_for) || (child != nullptr && state_.waits_for_file(child->child));
 }
 
-// Whether a caller may take a child's name out of a directory. `is_to_be_directory`: what the child has to be.
+// Judges whether a caller may take a child's name out of a directory. `is_to_be_directory`: the child must be one, or
+// must not.
 // mutants: fs-judge-gone
 int NameChanges::judge_gone(const Call& call, const Owned& directory, const DentryState& child,
                             bool is_to_be_directory) const {
@@ -185,7 +187,7 @@ int NameChanges::judge_move(const Call& call, const RenameRequest& request, cons
         if (is_within(request.to_directory, child.child)) {
             return EINVAL;
         }
-        // Its ".." changes.
+        // The child's ".." changes.
         if (const int error = judge_access(owned(moved->inode), call.who, kMayWrite); error != 0) {
             return error;
         }
@@ -240,7 +242,7 @@ std::uint32_t NameChanges::rename_here(const Call& call, const RenameRequest& re
         return kWaits;
     }
     if (there != nullptr && there->child == child.child && !request.no_replace) {
-        return room.ok(EmptyAnswer{});  // two names of one file stay (POSIX, rename)
+        return room.ok(EmptyAnswer{});  // two names of one file both stay (POSIX, rename)
     }
     if (const int error = judge_move(call, request, directory, to.owned, child); error != 0) {
         return room.error(error);

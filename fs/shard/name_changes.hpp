@@ -1,4 +1,4 @@
-// Names that come, go and move: create, remove, rename, link.
+// Calls that make, remove and move names: create, remove, rename, link.
 #pragma once
 
 #include "fs/shard/name_moves.hpp"
@@ -7,11 +7,11 @@ namespace cairn::fs {
 
 class NameChanges {
 public:
-    // `seed` is drawn anew at each start.
+    // Makes the part. `seed` is drawn anew at each start.
     NameChanges(ShardState& state, NameLookups& lookups, Counts& counts, NameMoves& moves, std::uint64_t seed);
 
     [[nodiscard]] std::uint32_t create(const Call& call, const CreateRequest& request, const AnswerRoom& room);
-    // The answer to a create() that made a file before. `outcome` is what was kept of it.
+    // Answers a create() that made a file before. `outcome` was kept of that call.
     [[nodiscard]] std::uint32_t create_again(const Call& call, const CreateRequest& request, std::int64_t outcome,
                                              const AnswerRoom& room);
     [[nodiscard]] std::uint32_t remove(const Call& call, const RemoveRequest& request, const AnswerRoom& room);
@@ -26,11 +26,11 @@ private:
     [[nodiscard]] int judge_move(const Call& call, const RenameRequest& request, const Owned& directory,
                                  const Owned& to_directory, const DentryState& child) const;
     [[nodiscard]] bool is_within(const FileId& directory, const FileId& outer) const;
-    // Whether this shard alone can take a name from a file: it has all that changes.
+    // True if this shard alone can take a name from a file: it has all that changes.
     [[nodiscard]] bool is_local(const DentryState& child) const noexcept {
         return state_.is_alone() || (state_.is_home(child.child) && !is_directory(child.mode));
     }
-    // A gate that a call which changes a name, and what it is of, has to wait for; nothing is open.
+    // True if a call that changes a name must wait for the gate of the name or of its file. Then waits_for is the gate.
     [[nodiscard]] bool must_wait(const FileId& directory, std::string_view name, const DentryState* child);
     [[nodiscard]] std::uint32_t rename_here(const Call& call, const RenameRequest& request, const Owned& directory,
                                             const AnswerRoom& room);
@@ -41,7 +41,7 @@ private:
     Counts& counts_;
     NameMoves& moves_;
     std::uint64_t seed_;
-    std::uint64_t serial_ = 1;  // of the last file that was made
+    std::uint64_t serial_ = 1;  // the serial number of the last file that was made
 };
 
 }  // namespace cairn::fs

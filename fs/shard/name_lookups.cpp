@@ -4,7 +4,7 @@ namespace cairn::fs {
 
 namespace {
 
-// A reader's place is the upper bits of a name's hash: a client has room for a shard's number beside it.
+// A reader's place is the upper bits of a name's hash. So a client has room for a shard's number next to it.
 constexpr unsigned kPlaceShift = 13;
 
 [[nodiscard]] std::uint64_t place_of(std::uint64_t hash) noexcept {
@@ -36,7 +36,7 @@ FoundDirectory NameLookups::find(const FileId& directory) {
     }
     if (!state_.is_home(directory)) {
         if (state_.borrowed.find(directory, state_.time.now) == nullptr) {
-            lending_.borrow(directory);  // known at once if the home is lost
+            lending_.borrow(directory);  // if the home is lost, this is known at once
         }
         const BorrowedDirectories::Entry* const borrowed = state_.borrowed.find(directory, state_.time.now);
         if (borrowed != nullptr) {
@@ -104,7 +104,7 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
     if (is_symlink(inode->inode.mode)) {
         answer.target = inode->target;
     } else if (rights != 0) {
-        // Who makes a file has it open as he wants, whatever its mode says (POSIX, open).
+        // The maker of a file may open it with any rights, whatever its mode says (POSIX, open).
         const int error =
             was_made ? judge_kind_of_open(inode->inode, rights) : judge_open(inode->inode, call.who, rights);
         if (error != 0) {
@@ -117,13 +117,13 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
     return room.ok(answer);
 }
 
-// Names whose hashes share their upper bits are listed together, or again: none is left out.
+// Names whose hashes share their upper bits are listed together, or again. So none is left out.
 // mutants: fs-list
 std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, const AnswerRoom& room) {
     FoundDirectory directory = find(request.directory);
     if (directory.error == ENOENT &&
         (!state_.is_home(request.directory) || state_.inode(request.directory) != nullptr)) {
-        return room.list().finish(true);  // removed, and open: its home says so
+        return room.list().finish(true);  // the directory is removed, and still open at its home
     }
     if (directory.error == 0) {
         directory.error = judge_access(directory.owned, call.who, kMayRead);

@@ -1,4 +1,4 @@
-// Names that are looked up: walk, list.
+// Calls that look names up: walk, list.
 #pragma once
 
 #include "fs/shard/lending.hpp"
@@ -6,12 +6,12 @@
 
 namespace cairn::fs {
 
-// A directory that a name is looked up in, or the errno that says why not.
+// A directory for a look-up, or the errno that says why there is none.
 struct FoundDirectory {
     int error = 0;
     Owned owned{};
 };
-// Its attributes are asked for, or are about to change: ShardState::waits_for says which gate is closed.
+// The directory's attributes were asked for, or are about to change. ShardState::waits_for is the closed gate.
 constexpr int kErrorWaits = -1;
 
 class NameLookups {
@@ -21,14 +21,15 @@ public:
     [[nodiscard]] std::uint32_t walk(const Call& call, const WalkRequest& request, const AnswerRoom& room);
     [[nodiscard]] std::uint32_t list(const Call& call, const ListRequest& request, const AnswerRoom& room);
 
-    // Judges the directory, what the caller wants to do there, and whether this shard has the name.
+    // Judges the directory, the caller's rights to it, and whether this shard has the name.
     [[nodiscard]] FoundDirectory find_directory(const Credentials& who, const FileId& directory, std::string_view name,
                                                 std::uint32_t wanted);
-    // What a call answers that did not find its directory.
+    // Answers a call that did not find its directory.
     [[nodiscard]] static std::uint32_t refuse(const FoundDirectory& directory, const AnswerRoom& room) {
         return directory.error == kErrorWaits ? kWaits : room.error(directory.error);
     }
-    // The answer for a child that is there: opens it if rights are wanted. `was_made`: by the caller, who may.
+    // Answers for a child that exists. Opens it if rights are wanted. `was_made`: the caller has made it, so it may
+    // open it.
     [[nodiscard]] std::uint32_t found(const Call& call, const DentryState& child, std::uint32_t rights, bool was_made,
                                       const AnswerRoom& room);
 
@@ -39,9 +40,9 @@ private:
     Lending& lending_;
 };
 
-// Whether a file of this kind is opened with these rights by anybody. Returns 0 or an errno.
+// Judges whether a file of this kind can be opened with these rights at all. Returns 0 or an errno.
 [[nodiscard]] int judge_kind_of_open(const Inode& inode, std::uint32_t rights) noexcept;
-// The same, by this caller.
+// As judge_kind_of_open(), and whether this caller may.
 [[nodiscard]] int judge_open(const Inode& inode, const Credentials& who, std::uint32_t rights) noexcept;
 
 }  // namespace cairn::fs

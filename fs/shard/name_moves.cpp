@@ -6,7 +6,7 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr Duration kBusy = microseconds(100);  // before a call that was in the way of another is made again
+constexpr Duration kBusy = microseconds(100);  // how long a call waits that met another change, before it is made again
 
 [[nodiscard]] Asker asker_of(const KeptCall& kept) {
     const Call call = kept.call();
@@ -30,7 +30,7 @@ std::optional<StepId> NameMoves::begin(const IntentText& intent, Need need, Call
     return step;
 }
 
-// In a damaged store there is no room: the next start ends what is not ended here.
+// If the store is damaged, there is no room. The next start then ends the step.
 // mutants: fs-moves-end
 Co<int> NameMoves::end(StepId step, CallToken token, int error) {
     (void)co_await until_room(state_);
@@ -151,7 +151,7 @@ Co<int> NameMoves::finish(StepId step, AddName intent, CallToken token) {
     co_return taken_back;
 }
 
-// There is no room for a name that the file's home has counted: it takes its count back.
+// Takes back the count of a name: the file's home has counted it, but there is no room for it here.
 // mutants: fs-moves-take-back
 Co<int> NameMoves::take_back(StepId step, const AddName& intent) {
     (void)co_await until_room(state_);
@@ -164,7 +164,7 @@ Co<int> NameMoves::take_back(StepId step, const AddName& intent) {
     co_return ENOSPC;
 }
 
-// Directories move one at a time, so nobody makes a loop behind this look.
+// Directories move one at a time, so no other move can make a loop after this look.
 // mutants: fs-moves-judge-loop
 Co<int> NameMoves::judge_loop(FileId moved, FileId into) {
     FileId at = into;
@@ -194,7 +194,7 @@ Co<int> NameMoves::judge_rename(const RenameRequest& request, Owned directory, D
         co_return answer.error;
     }
     const Owned moved{answer.attributes.mode, answer.attributes.uid, answer.attributes.gid};
-    const int refused = judge_access(moved, who, kMayWrite);  // its ".." changes
+    const int refused = judge_access(moved, who, kMayWrite);  // the child's ".." changes
     if (refused != 0) {
         co_return refused;
     }
@@ -227,7 +227,7 @@ LoneTask NameMoves::end_early_turn() {
     has_early_turn_ = false;
 }
 
-// Nobody waits for a turn behind a closed gate: its holder might wait for that gate.
+// Waits for the turn before it closes a gate: the turn's holder might wait for that gate.
 // mutants: fs-moves-rename
 LoneTask NameMoves::rename(KeptCall kept, Owned directory) {
     const Call call = kept.call();
@@ -259,7 +259,7 @@ LoneTask NameMoves::rename(KeptCall kept, Owned directory) {
     }
 }
 
-// Gives kErrorBusy if the call is to be made again. Otherwise it is answered.
+// Yields kErrorBusy if the call must be made again. Otherwise the call is answered.
 Co<int> NameMoves::rename_named(const KeptCall& kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RenameRequest>();
@@ -274,7 +274,7 @@ Co<int> NameMoves::rename_named(const KeptCall& kept, Owned directory) {
                           request.no_replace, request.name,      request.to_name,      who_of(call.who)};
     const std::optional<StepId> step = begin(intent, Need::Grows, call.token);
     if (!step) {
-        co_return ENOSPC;  // it is answered
+        co_return ENOSPC;  // the call is answered
     }
     co_return co_await finish(*step, intent, call.token);
 }
@@ -325,7 +325,7 @@ LoneTask NameMoves::resume(StepId step, std::vector<std::uint8_t> said, std::uni
             CallToken nobody = kNobody;
             (void)co_await peers_.insist(state_.home_of(kRoot), request, nobody);
         }
-        (void)co_await finish(step, *move, kNobody);  // busy: it was not placed, and whoever asked asks again
+        (void)co_await finish(step, *move, kNobody);  // if busy, the name was not placed, and the client asks again
         if (takes_turns) {
             end_turn(turn);
         }

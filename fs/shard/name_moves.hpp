@@ -1,4 +1,4 @@
-// Changes of names that other shards have a part in. This shard coordinates them: its intent says what is to be done,
+// Changes of names in which other shards have a part. This shard coordinates them. Its intent says what must be done,
 // also after a restart.
 #pragma once
 
@@ -15,17 +15,18 @@ public:
         : state_(state), peers_(peers), steps_(steps), places_(places) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
-    // Calls of which this shard has the (old) name, whose gate is open, and has judged what it can: `directory` is the
-    // name's, and lets the caller change names. Each is answered once.
+    // Handle calls of which this shard has the (old) name. The name's gate is open, and the caller has judged all that
+    // it can. `directory` is the name's, and lets the caller change names. Each call is answered once.
     LoneTask remove_file(KeptCall kept, Owned directory);
     LoneTask remove_directory(KeptCall kept, Owned directory);
     LoneTask link(KeptCall kept);
     LoneTask rename(KeptCall kept, Owned directory);
 
-    // After a restart: an intent whose gate, if it has one, is closed.
+    // Goes on with an intent after a restart. Its gate, if it has one, is closed.
     LoneTask resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate);
     [[nodiscard]] std::unique_ptr<ClosedGate> close_gate(const IntentText& intent);
-    // After a restart without an intent to move a directory: an earlier life may have had the turn all the same.
+    // Gives back the turn of an earlier life. Called after a restart without an intent to move a directory: the earlier
+    // life may have had the turn nevertheless.
     LoneTask end_early_turn();
 
 private:
@@ -38,7 +39,7 @@ private:
     Co<int> judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who);
     Co<int> judge_loop(FileId moved, FileId into);
     Co<int> end(StepId step, CallToken token, int error);
-    // Takes the name out of the directory, if it has one, and answers. Gives 0 or an errno.
+    // Removes the name from the directory, if the name exists, and answers. Yields 0 or an errno.
     Co<int> end_made(StepId step, const Asker& asker, const Gone::Name& name, bool is_to_go, CallToken token);
     Co<int> take_back(StepId step, const AddName& intent);
     [[nodiscard]] std::optional<StepId> begin(const IntentText& intent, Need need, CallToken token);
@@ -54,7 +55,7 @@ private:
     PeerCalls& peers_;
     Steps& steps_;
     Places& places_;
-    bool has_early_turn_ = false;  // it is to be ended before another one is asked for
+    bool has_early_turn_ = false;  // must be given back before another turn is asked for
     Tasks tasks_;
 };
 

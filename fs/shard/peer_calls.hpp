@@ -1,4 +1,4 @@
-// What a shard asks of any shard, itself included.
+// A shard's requests to any shard, itself included.
 #pragma once
 
 #include "fs/shard/shard_state.hpp"
@@ -8,7 +8,7 @@ namespace cairn::fs {
 
 class PeerHandler {
 public:
-    // Does what a shard asks. Texts of the request stay until the end.
+    // Does what a shard asks for. The request's texts stay until the end.
     virtual Co<PeerAnswer> serve(ShardNumber from, PeerRequest request) = 0;
 
 protected:
@@ -22,15 +22,15 @@ public:
     explicit PeerCalls(ShardState& state) noexcept : state_(state) {}
     void set_handler(PeerHandler& handler) noexcept { handler_ = &handler; }
 
-    // Texts of the request stay until the answer. Error kErrorUnreachable: see peers.hpp.
+    // Asks once. The request's texts stay until the answer. Error kErrorUnreachable: see peers.hpp.
     Co<PeerAnswer> ask(ShardNumber to, PeerRequest request) {
         if (to == state_.number) {
             co_return co_await handler_->serve(to, request);
         }
         co_return co_await state_.peers.ask(to, request);
     }
-    // Asks again and again until the other shard answers. When it does not, `token`, which stays until the end, is
-    // answered with an error, and nobody waits any more.
+    // Asks again and again until the other shard answers. If it does not answer, the call of `token` fails, and `token`
+    // becomes kNobody. `token` stays until the end.
     Co<PeerAnswer> insist(ShardNumber to, PeerRequest request, CallToken& token) {
         for (;;) {
             const PeerAnswer answer = co_await ask(to, request);
@@ -48,7 +48,7 @@ private:
     PeerHandler* handler_ = nullptr;
 };
 
-// A gate that is closed as long as the object lives.
+// A gate that is closed while the object lives.
 class ClosedGate {
 public:
     ClosedGate(Gates& gates, Gate gate) : gates_(gates), gate_(std::move(gate)) { gates_.close(gate_); }

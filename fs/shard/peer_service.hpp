@@ -1,4 +1,4 @@
-// What a shard does for others.
+// A shard's work for other shards.
 #pragma once
 
 #include "fs/shard/cuts.hpp"
@@ -14,7 +14,7 @@ public:
         : state_(state), lending_(lending), counts_(counts), cuts_(cuts), places_(places), turns_(turns) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
-    // Handles a message of another shard. Returns false if it is none.
+    // Handles a message of another shard. Returns false if the bytes are no message.
     [[nodiscard]] bool take(ShardNumber from, std::span<const std::uint8_t> message);
     Co<PeerAnswer> serve(ShardNumber from, PeerRequest request) override;
 

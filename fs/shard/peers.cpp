@@ -44,7 +44,7 @@ void Peers::resume(std::uint64_t number, const PeerAnswer& answer) {
     }
 }
 
-// An answer that nobody waits for came too late, or to what was told.
+// An answer without a match came too late, or belongs to a request of tell().
 // mutants: fs-peers-take-answer
 void Peers::take_answer(ShardNumber from, std::uint64_t number, const PeerAnswer& answer) {
     const auto found = waiters_.find(number);

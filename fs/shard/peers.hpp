@@ -1,4 +1,4 @@
-// What a shard asks of others, and what it is waiting for.
+// A shard's requests to other shards, and the coroutines that wait for the answers.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -14,18 +14,18 @@
 
 namespace cairn::fs {
 
-// Messages leave in leave(): behind the commit of what they say. Coroutines that wait are resumed from within
-// take_answer(), lose() and wake().
+// Messages leave in leave(), after the commit of the changes that they speak of. Waiting coroutines are resumed from
+// within take_answer(), lose() and wake().
 class Peers {
 public:
     static constexpr Duration kTimeout = seconds(10);
 
-    // `seed` is drawn anew at each start: an answer to what an earlier life asked is nobody's.
+    // `seed` is drawn anew at each start, so an answer to a request of an earlier life has no match.
     Peers(ShardHost& host, ShardNumber own, std::uint64_t seed) noexcept
         : host_(host), own_(own), last_number_(seed << 32U | 1U) {}
 
-    // co_await ask(...) gives a PeerAnswer. It is sent at once, so several may be under way before the first is
-    // awaited. `to` is another shard (asserted).
+    // co_await ask(...) yields a PeerAnswer. The request is sent at once, so several may be under way before the first
+    // is awaited. `to` is another shard (asserted).
     class Asked {
     public:
         Asked(Peers& peers, ShardNumber to, const PeerRequest& request)
@@ -53,11 +53,11 @@ public:
         PeerAnswer answer_{kErrorUnreachable};
     };
     [[nodiscard]] Asked ask(ShardNumber to, const PeerRequest& request) { return {*this, to, request}; }
-    // Sends what nobody waits for.
+    // Sends a request whose answer is not wanted.
     void tell(ShardNumber to, const PeerRequest& request) { (void)stage_request(to, request); }
     void answer(ShardNumber to, std::uint64_t number, const PeerAnswer& answer);
 
-    // co_await until(...).
+    // co_await until(...) returns at that time.
     class Alarm {
     public:
         Alarm(Peers& peers, Instant due) noexcept : peers_(peers), due_(due) {}
@@ -73,13 +73,13 @@ public:
 
     void begin_turn(Instant now) noexcept { now_ = now; }
     void take_answer(ShardNumber from, std::uint64_t number, const PeerAnswer& answer);
-    // The shard is lost: who waits for it gets kErrorUnreachable, and so does who asks it before it is back.
+    // Notes that the shard is lost. All requests to it, until it is back, yield kErrorUnreachable.
     void lose(ShardNumber peer);
     void find(ShardNumber peer);
     [[nodiscard]] bool is_lost(ShardNumber peer) const noexcept { return peer < lost_.size() && lost_[peer]; }
-    // Resumes who has waited long enough.
+    // Resumes the coroutines that have waited long enough.
     void wake();
-    // Hands what was staged to the host. Returns true if there was anything.
+    // Hands staged messages to the host. Returns true if there were any.
     bool leave() noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
     [[nodiscard]] std::size_t waiting() const noexcept { return waiters_.size() + alarms_.size(); }
@@ -109,7 +109,7 @@ private:
     std::vector<Staged> staged_;
     std::vector<bool> lost_;
     absl::flat_hash_map<std::uint64_t, Waiter> waiters_;
-    std::deque<std::pair<Instant, std::uint64_t>> asked_;  // in order: when each was
+    std::deque<std::pair<Instant, std::uint64_t>> asked_;  // the time of each request, oldest first
     std::multimap<Instant, std::coroutine_handle<>> alarms_;
 };
 

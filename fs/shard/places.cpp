@@ -28,7 +28,7 @@ LoneTask Places::drop_name(StepId step, FileId file, CallToken token) {
     (void)co_await peers_.insist(state_.home_of(file), request, token);
     (void)co_await until_room(state_);
     steps_.put_done(step);
-    if (state_.apply(Need::Shrinks)) {  // else the next start asks again, and is told that it was done
+    if (state_.apply(Need::Shrinks)) {  // if not, the next start asks again, and learns that it was done
         steps_.end(step);
     }
     state_.replies.ok(token, EmptyAnswer{});
@@ -45,7 +45,7 @@ Co<FoundDirectory> Places::find_directory(FileId directory, std::string_view nam
     }
 }
 
-// What has the name is to lose it. A directory goes here and now.
+// Judges a name that is to be replaced. If it names a directory, that directory is removed at once.
 // mutants: fs-judge-replaced
 Co<int> Places::judge_replaced(const PlaceRequest& request, Owned directory, DentryState there, Credentials who) {
     if (request.no_replace) {
@@ -65,7 +65,7 @@ Co<int> Places::judge_replaced(const PlaceRequest& request, Owned directory, Den
     RemoveDirectoryRequest remove{*step, there.child, directory.mode, directory.uid, directory.gid, request.who};
     const PeerAnswer answer = co_await peers_.ask(state_.home_of(there.child), remove);
     steps_.end(*step);
-    co_return answer.error == ENOENT ? 0 : answer.error;  // gone: by the same step, before a restart
+    co_return answer.error == ENOENT ? 0 : answer.error;  // the same step removed it before a restart
 }
 
 int Places::put_name(ShardNumber from, const PlaceRequest& request, std::optional<DentryState> there) {
@@ -93,8 +93,8 @@ int Places::put_name(ShardNumber from, const PlaceRequest& request, std::optiona
     return 0;
 }
 
-// A step may come again while it is under way: from a shard that has ended meanwhile, and come back.
-// Whoever has a lower number may wait while its own name is closed; others let go first. So nobody waits in a circle.
+// A step may come again while it is under way, from a shard that has ended and come back. A step of a shard with a
+// lower number may wait while its own name is closed; other steps fail as busy. So steps never wait in a circle.
 // mutants: fs-place
 Co<PeerAnswer> Places::place(ShardNumber from, PlaceRequest request) {
     const std::pair<ShardNumber, std::uint64_t> key{from, Steps::number_of(request.step)};

@@ -1,4 +1,4 @@
-// What other shards' changes of names do here: a name is placed, a directory goes, directories move one at a time.
+// This shard's part in other shards' changes of names: it places names and removes directories.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -26,9 +26,9 @@ public:
     [[nodiscard]] PeerAnswer parent(const ParentRequest& request) const;
     Co<PeerAnswer> set_parent(SetParentRequest request);
 
-    // Tells a file's home that a name of it is gone, until it has heard; the intent says so. Then answers.
+    // Asks a file's home to count one name less, until the home answers. The intent says so. Then answers the call.
     LoneTask drop_name(StepId step, FileId file, CallToken token);
-    // Whether a caller may take the file's name out of a directory: gives 0, or an errno.
+    // Judges whether a caller may take the file's name out of a directory. Yields 0 or an errno.
     Co<int> judge_sticky(Owned directory, FileId file, Credentials who);
 
 private:
@@ -43,7 +43,7 @@ private:
     NameLookups& lookups_;
     Lending& lending_;
     Counts& counts_;
-    absl::flat_hash_set<std::pair<ShardNumber, std::uint64_t>> placing_;  // steps of shards that are under way
+    absl::flat_hash_set<std::pair<ShardNumber, std::uint64_t>> placing_;  // steps of other shards that are under way
     Tasks tasks_;
 };
 

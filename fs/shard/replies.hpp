@@ -1,4 +1,4 @@
-// What leaves a shard in a turn: answers to clients, messages to other shards; all behind the commit of what they say.
+// The output of a turn: answers to clients and messages to other shards. It leaves after the commit of what it says.
 #pragma once
 
 #include "fs/message/census.hpp"
@@ -8,12 +8,12 @@
 
 namespace cairn::fs {
 
-// Where an answer is written.
+// The room for an answer.
 class AnswerRoom {
 public:
     AnswerRoom(std::span<std::uint8_t> room, std::uint32_t table) noexcept : room_(room), table_(table) {}
 
-    // Each returns how long the answer is.
+    // Write an answer. Each returns the answer's length.
     template <class Answer>
     [[nodiscard]] std::uint32_t ok(const Answer& answer) const {
         return put_answer(room_, {0, table_}, answer);
@@ -35,7 +35,7 @@ public:
         : store_(store), host_(host), peers_(peers), table_(static_cast<std::uint32_t>(table_epoch)) {}
 
     [[nodiscard]] AnswerRoom room() noexcept { return {answers_.room(), table_}; }
-    // The answer in room() is a call's: so many bytes.
+    // Stages the answer in room(), `bytes` long, for a call.
     void stage(CallToken token, std::uint32_t bytes) {
         if (token == kNobody) {
             return;

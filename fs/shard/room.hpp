@@ -6,9 +6,9 @@
 
 namespace cairn::fs {
 
-// co_await until_room(...): there is room for one such change, which has no record yet. Without it, who coordinates
-// changes at several shards, or makes a step of them, would have to leave it half done. Gives false if there will be
-// none: the store is damaged.
+// Waits until there is room for one change that gives space back and has no record yet. Without room, a coordinator
+// would have to leave a change at several shards half done. So would a shard that makes one of its steps. Yields false
+// if there will be no room: the store is damaged.
 // mutants: fs-until-room
 inline Co<bool> until_room(ShardState& state) {
     while (state.waits_for_room()) {

@@ -87,14 +87,14 @@ void Shard::Parts::make_root() {
     state.store.commit();
 }
 
-// In the order in which they began.
+// Resumes intents in the order in which they began.
 // mutants: fs-shard-resume
 void Shard::Parts::resume_intents() {
     std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>> intents;
     state.store.tables().intents().for_each(
         [&](std::uint64_t number, const IntentState& intent) { intents.emplace_back(number, intent.said); });
     std::ranges::sort(intents, {}, [](const auto& intent) { return static_cast<std::uint32_t>(intent.first); });
-    std::vector<std::unique_ptr<ClosedGate>> gates;  // all, before the first one goes on
+    std::vector<std::unique_ptr<ClosedGate>> gates;  // all are closed before the first intent goes on
     bool moves_directory = false;
     for (const auto& [number, said] : intents) {
         const std::optional<IntentText> intent = parse_intent(said);
@@ -120,7 +120,7 @@ void Shard::Parts::resume_intents() {
     }
 }
 
-// What need not wait any more goes on, and may let others go on.
+// Runs what need not wait any more. That may let others go on.
 // mutants: fs-shard-run-ready
 void Shard::Parts::run_ready() {
     while (std::optional<Gates::Ready> ready = state.gates.take_ready()) {

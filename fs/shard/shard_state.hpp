@@ -1,4 +1,4 @@
-// What the parts of a shard share.
+// State that the parts of a shard share.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 
 namespace cairn::fs {
 
-// What an operation returns instead of an answer's length: it is not answered yet.
+// Returned instead of an answer's length: the call is not answered yet.
 constexpr std::uint32_t kLater = 0;
-// ... and it is made again once ShardState::waits_for is open.
+// As kLater; the call is made again once ShardState::waits_for is open.
 constexpr std::uint32_t kWaits = ~std::uint32_t{0};
 
-// When names were put into directories or taken out, since their times were last written or set. Writing an inode for
-// each name would double what the log takes; so they are written once a second, and a crash may lose a second of them.
+// For each directory, when a name was last put in or taken out since its times were written or set. Writing an inode
+// for each name would double the log. So the times are written once a second, and a crash may lose a second of them.
 using TouchedDirectories = std::map<FileId, std::int64_t>;
 
 struct ShardState {
@@ -36,37 +36,37 @@ struct ShardState {
     ShardTime time{};
     Leases leases{};
     TouchedDirectories touched{};
-    Instant grace_ends{};  // until then, whoever had files open before a restart may come back
+    Instant grace_ends{};  // until then, clients that had files open before a restart may come back
     BorrowedDirectories borrowed{};
     Gates gates{};
-    Gate waits_for{};  // of the call at hand, if it waits
+    Gate waits_for{};  // the gate that the present call waits for, if it waits
     ShardCounters counters{};
-    Change change{};                   // of the call at hand; empty between calls
-    std::uint32_t sequence = 0;        // likewise
-    std::uint64_t appended_bytes = 0;  // to the log, in this turn
-    bool lacks_room = false;           // something was refused for want of room in this turn
+    Change change{};                   // the present call's; empty between calls
+    std::uint32_t sequence = 0;        // the present call's
+    std::uint64_t appended_bytes = 0;  // bytes appended to the log in this turn
+    bool lacks_room = false;           // a change was refused for want of room in this turn
 
     [[nodiscard]] bool is_mine(std::uint16_t slot) const noexcept { return facts.table.owner(slot) == number; }
     [[nodiscard]] bool is_home(const FileId& file) const noexcept {
         return file.home_slot() < kSlots && is_mine(file.home_slot());
     }
-    // `file` has a home (asserted).
+    // Returns the shard of the file's home slot. `file` has one (asserted).
     [[nodiscard]] ShardNumber home_of(const FileId& file) const noexcept { return facts.table.owner(file.home_slot()); }
     [[nodiscard]] bool is_alone() const noexcept { return facts.table.shards() == 1; }
     [[nodiscard]] std::uint16_t slot_of(const FileId& directory, std::string_view name) const noexcept {
         return placement.slot_of(directory.place, directory.random, name);
     }
     [[nodiscard]] const InodeState* inode(const FileId& file) const noexcept { return store.tables().inode(file); }
-    // A file without names stays as long as it is so.
+    // True if a client may have the file open. A file without names stays as long as that holds.
     [[nodiscard]] bool may_be_open(const FileId& file) const { return time.now < grace_ends || leases.is_open(file); }
-    // What a call for a file is answered that is not here.
+    // Returns the error for a call about a file that this shard does not have.
     [[nodiscard]] std::int32_t error_of_missing(const FileId& file) const noexcept {
         return file.home_slot() < kSlots && !is_mine(file.home_slot()) ? kErrorOtherShard : ESTALE;
     }
     [[nodiscard]] std::uint32_t chunk_of(std::uint64_t offset) const noexcept {
         return static_cast<std::uint32_t>(offset / store.chunk_bytes());
     }
-    // As clients are to see them.
+    // Returns the attributes that clients see.
     [[nodiscard]] Attributes seen(const InodeState& state) const noexcept {
         Attributes attributes = attributes_of(state.inode);
         const auto touched_at = is_directory(attributes.mode) ? touched.find(attributes.id) : touched.end();
@@ -78,7 +78,7 @@ struct ShardState {
     }
     void touch(const FileId& directory) { touched[directory] = time.wall_ns; }
 
-    // Makes the change at hand. Returns false, and changes nothing, if the store is full.
+    // Applies the present change. Returns false, and changes nothing, if the store is full.
     [[nodiscard]] bool apply(Need need) {
         appended_bytes += change.records().size();
         const bool had_room = store.apply(change, need);
@@ -86,12 +86,12 @@ struct ShardState {
         return had_room;
     }
     void give_back_change() { store.discard(change); }
-    // As apply(), with the call's outcome: a retry finds it, also after a restart.
+    // As apply(), and keeps the call's outcome: a retry finds it, also after a restart.
     [[nodiscard]] bool apply_answered(const Call& call, Need need, std::int64_t result = 0) {
         change.put(AnswerRecord{{call.client, call.slot}, sequence, result});
         return apply(need);
     }
-    // True if the file's gate is closed: the call at hand waits for it.
+    // True if the file's gate is closed. The present call then waits for it.
     [[nodiscard]] bool waits_for_file(const FileId& file) {
         if (!gates.any()) {
             return false;
@@ -99,7 +99,8 @@ struct ShardState {
         waits_for = {Gate::Kind::File, file, {}};
         return !gates.is_open(waits_for);
     }
-    // True if there is no room for what gives space back, and the cleaning makes some: the call at hand waits for it.
+    // True if there is no room for a change that gives space back, while the cleaner can make some. The present call
+    // then waits.
     // mutants: fs-waits-for-room
     [[nodiscard]] bool waits_for_room() {
         waits_for = {Gate::Kind::Room, {}, {}};
@@ -113,7 +114,7 @@ struct ShardState {
         }
         return true;
     }
-    // Whoever waits for room goes on if there is some now, or will be none.
+    // Lets the waiting calls go on if there is room now, or never will be.
     // mutants: fs-open-room
     void open_room() {
         const Gate room{Gate::Kind::Room, {}, {}};
@@ -122,7 +123,7 @@ struct ShardState {
             gates.open(room);
         }
     }
-    // A copy to be changed, with the times that clients see.
+    // Returns a copy to change, with the times that clients see.
     [[nodiscard]] Inode seen_copy(const InodeState& state) const noexcept {
         Inode inode = copy_of(state);
         const Attributes attributes = seen(state);

@@ -1,4 +1,4 @@
-// Numbers of changes at several shards, and which steps of other shards' changes were made here.
+// Numbers of changes at several shards, and the record of other shards' steps that were made here.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace cairn::fs {
 
-// The answers to other shards' steps are kept as clients' are, by lane.
+// Answers to other shards' steps are kept as clients' answers are. A shard has one of these client numbers; a lane is
+// its slot.
 constexpr std::uint64_t kPeerClients = 0xffff'ffff'ffff'0000U;
 [[nodiscard]] constexpr bool is_peer(std::uint64_t client) noexcept {
     return client >= kPeerClients;
@@ -17,17 +18,17 @@ constexpr std::uint64_t kPeerClients = 0xffff'ffff'ffff'0000U;
 
 class Steps {
 public:
-    // `seed` is drawn anew at each start. Lanes of intents that the store has are taken.
+    // Makes the part. `seed` is drawn anew at each start. Lanes of intents in the store are in use.
     Steps(ShardState& state, std::uint64_t seed);
 
-    // Takes a lane for a change of this shard. Returns nothing if all are taken: the caller tries later.
+    // Takes a lane for a change of this shard. Returns nothing if all are in use: the caller tries later.
     [[nodiscard]] std::optional<StepId> begin();
-    // The next change of the same lane: the caller has ended this one.
+    // Returns the next change of the same lane. The caller has ended this one.
     [[nodiscard]] StepId next_of(StepId step) noexcept { return {step.lane, ++sequence_}; }
-    // A number that no life of this shard has had.
+    // Returns a number that no life of this shard has used.
     [[nodiscard]] std::uint64_t new_number() noexcept { return ++number_; }
     void end(StepId step) { free_.push_back(step.lane); }
-    // Add records to the change at hand: the intent is under way, or done.
+    // Add records to the present change: the intent is under way, or done.
     void put(StepId step, const IntentText& intent);
     void put_done(StepId step) { state_.change.put(Gone{Gone::IntentNumber{number_of(step)}}); }
 
@@ -38,9 +39,9 @@ public:
         return {static_cast<std::uint32_t>(number >> 32U), static_cast<std::uint32_t>(number)};
     }
 
-    // Whether a shard's step was made here.
+    // True if this step of a shard was made here.
     [[nodiscard]] bool was_made(ShardNumber by, StepId step) const;
-    // Adds to the change at hand that it was.
+    // Adds to the present change that the step was made.
     void put_made(ShardNumber by, StepId step) {
         state_.change.put(AnswerRecord{{kPeerClients | by, step.lane}, step.sequence, 0});
     }
@@ -49,7 +50,7 @@ private:
     ShardState& state_;
     std::uint32_t sequence_;
     std::uint64_t number_;
-    std::vector<std::uint32_t> free_;  // lanes
+    std::vector<std::uint32_t> free_;  // free lanes
 };
 
 }  // namespace cairn::fs

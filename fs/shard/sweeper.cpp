@@ -22,7 +22,7 @@ std::vector<Sweeper::Seen> Sweeper::chunks_of_others(std::size_t part) const {
     return chunks;
 }
 
-// Without room, the next round does it.
+// Without room, the next round removes them.
 void Sweeper::apply() {
     if (!state_.apply(Need::Shrinks)) {
         suspect();
@@ -41,8 +41,8 @@ void Sweeper::remove(const std::vector<Seen>& chunks) {
     }
 }
 
-// Who has the file open may be about to make it longer. A chunk that was written since is somebody's who has opened it
-// since.
+// A client that has the file open may be about to make it longer. If a chunk was written since, its writer has opened
+// the file since.
 // mutants: fs-sweeper-judge
 void Sweeper::judge(const std::vector<Seen>& chunks, const PeerAnswer& home) {
     if (home.error == ENOENT) {
@@ -68,7 +68,7 @@ void Sweeper::judge(const std::vector<Seen>& chunks, const PeerAnswer& home) {
     }
 }
 
-// A file's home is asked once for all its chunks of a part of the table; one question at a time.
+// Asks a file's home once for all its chunks in a part of the table. Only one question is under way.
 LoneTask Sweeper::sweep() {
     for (std::size_t part = 0; part != Table<ChunkId, ChunkState>::kParts; ++part) {
         const std::vector<Seen> chunks = chunks_of_others(part);

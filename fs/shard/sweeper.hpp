@@ -1,5 +1,5 @@
-// Looks for chunks that no file has: data of a client that died before it told the file's home of them, or that came
-// after the file had been removed.
+// Looks for chunks without a file. Their client died before the file's home learnt of them, or they came after the file
+// had been removed.
 #pragma once
 
 #include <vector>
@@ -10,24 +10,25 @@ namespace cairn::fs {
 
 class Sweeper {
 public:
-    // At most one round in this time, and the first one this long after the start or a client's end.
+    // Rounds begin at least this long after each other. The first one begins this long after the start or a client's
+    // end.
     static constexpr Duration kEvery = seconds(60);
 
     explicit Sweeper(ShardState& state) noexcept : state_(state), due_(state.time.now + kEvery) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
-    // There may be such chunks.
+    // Notes that there may be such chunks.
     void suspect() noexcept {
         if (due_ == Instant::never()) {
             due_ = state_.time.now + kEvery;
         }
     }
-    // Begins a round if it is time.
+    // Begins a round if it is due.
     void run();
     [[nodiscard]] Instant next_deadline() const noexcept { return state_.is_alone() ? Instant::never() : due_; }
 
 private:
-    // A chunk as it was before its file's home was asked.
+    // A chunk before the question to its file's home.
     struct Seen {
         ChunkId id{};
         LogSpot spot{};

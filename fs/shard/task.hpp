@@ -1,4 +1,4 @@
-// Coroutines of a shard: changes at several shards, step by step.
+// A shard's coroutines, for changes at several shards, step by step.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -12,7 +12,7 @@
 
 namespace cairn::fs {
 
-// The tasks that have not ended. Those left when this object ends are destroyed where they wait.
+// The tasks that have not ended. When this object ends, the tasks that are left are destroyed where they wait.
 class Tasks {
 public:
     Tasks() = default;
@@ -33,7 +33,7 @@ private:
     absl::flat_hash_set<void*> running_;
 };
 
-// Runs by itself from where it is called, until it ends. A member function of an object that has tasks().
+// Runs at once, and by itself until it ends. It is a member function of an object that has tasks().
 struct LoneTask {
     struct promise_type {
         template <class Owner, class... Arguments>
@@ -54,7 +54,7 @@ struct LoneTask {
     };
 };
 
-// Begins when it is awaited, and gives a value to who awaits it.
+// Begins when it is awaited, and yields a value to the awaiting coroutine.
 template <class Value>
 class Co {
 public:

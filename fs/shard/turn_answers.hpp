@@ -1,4 +1,4 @@
-// The answers of a turn, until what they say is durable.
+// The answers of a turn. They wait here until the changes that they speak of are durable.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace cairn::fs {
 class TurnAnswers {
 public:
     TurnAnswers();
-    // There is room for one more answer.
+    // True if there is room for one more answer.
     [[nodiscard]] bool has_room() const noexcept { return kBytes - used_ >= kAnswerBytes; }
-    // Where the next answer is written.
+    // Returns the room for the next answer.
     [[nodiscard]] std::span<std::uint8_t> room() noexcept { return {bytes_.get() + used_, kAnswerBytes}; }
-    // The next answer is there: so many bytes.
+    // Takes the next answer, `bytes` long, from room().
     void stage(CallToken token, std::uint32_t bytes);
-    // Hands all answers over.
+    // Hands all answers to the host.
     void leave(ShardHost& host) noexcept;
 
 private:
