@@ -1,4 +1,4 @@
-// What happens in a simulated cluster, as its witness sees it.
+// The events of a simulated cluster, as its witness sees them.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ namespace cairn::fs {
 
 struct ClusterEvent {
     enum class What : std::uint8_t {
-        Call,       // of a client to `to`; bytes: the request
-        Answer,     // of `from`; bytes: the answer
+        Call,       // by a client to `to`; bytes: the request
+        Answer,     // by `from`; bytes: the answer
         Message,    // between shards; bytes: see peers.hpp
-        End,        // of the shard `from`, by itself
-        PowerLoss,  // likewise, within a turn
-        Restart,    // of the shard `from`
-        Gone,       // the client is gone, and all shards hear of it
+        End,        // the shard `from` ends by itself
+        PowerLoss,  // the shard `from` loses power within a turn
+        Restart,    // the shard `from` is back
+        Gone,       // the client is gone, and all shards are notified
     };
     What what = What::Call;
     Instant at{};
     ShardNumber from = 0;
     ShardNumber to = 0;
     std::uint64_t client = 0;
-    std::uint64_t call = 0;  // its number
+    std::uint64_t call = 0;  // the call's number
     std::span<const std::uint8_t> bytes{};
 };
 
-// Shows events to a witness, if there is one. An event's bytes are there until the witness returns.
+// Shows events to a witness, if there is one. An event's bytes are valid until the witness returns.
 class ClusterWitness {
 public:
     using See = std::function<void(const ClusterEvent&)>;

@@ -1,4 +1,4 @@
-// What holds of all shards of a file system together, when nothing is under way.
+// Checks all shards of a file system together, while no change is under way.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace cairn::fs {
 
-// A client that died before it told a file's home of data may have left chunks beyond the file's end.
+// Whether chunks beyond a file's end are allowed: a client that died before the file's home learnt of its data may
+// leave such chunks.
 enum class Strays : std::uint8_t { None, BeyondTheEnd };
 
-// Each name names a file of its kind that knows how many names it has; directories know where they are, and no
-// directory is in itself; chunks are files', at their shards; no change is under way. Returns what does not hold. All
-// shards are there (asserted).
+// Returns the faults that it finds. Each name must name a file of its kind, and each file must know the number of its
+// names. Directories must know their parents, without a loop. Chunks must belong to files, at the right shards. No
+// change may be under way. All shards are there (asserted).
 [[nodiscard]] std::vector<std::string> faults_of(ShardCluster& cluster, Strays strays = Strays::None);
 
 }  // namespace cairn::fs

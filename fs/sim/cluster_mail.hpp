@@ -1,4 +1,4 @@
-// What shards of a test send each other, on its way.
+// Messages on their way between the shards of a test.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace cairn::fs {
 
-// Letters between two shards come in order, each a random time after it was sent.
+// Carries letters. Letters between two shards arrive in order, each a random time after it was sent.
 class ClusterMail {
 public:
     struct Letter {
@@ -28,7 +28,7 @@ public:
 
     explicit ClusterMail(std::uint64_t seed) : random_(seed) {}
 
-    // Sees each letter that is posted, and says whether it arrives.
+    // Sets a function that sees each posted letter, and returns whether the letter arrives.
     void set_watch(std::function<bool(const Letter&)> watch) { watch_ = std::move(watch); }
 
     void post(Letter letter, Instant now) {
@@ -40,7 +40,7 @@ public:
         last = std::max(last, now + microseconds(static_cast<std::int64_t>(random_.between(1, 200))));
         mail_.emplace(last, std::move(letter));
     }
-    // The next letter that has come.
+    // Returns the next letter that has arrived.
     [[nodiscard]] std::optional<Letter> take(Instant now) {
         if (mail_.empty() || mail_.begin()->first > now) {
             return std::nullopt;
@@ -49,11 +49,11 @@ public:
         mail_.erase(mail_.begin());
         return letter;
     }
-    // What is on its way to a shard and from it is lost.
+    // Drops all letters to a shard and from it.
     void lose(fs::ShardNumber shard) {
         std::erase_if(mail_, [&](const auto& mail) { return mail.second.from == shard || mail.second.to == shard; });
     }
-    [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }  // that were posted
+    [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }  // number of posted letters
 
 private:
     sim::Random random_;

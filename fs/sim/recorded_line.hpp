@@ -12,7 +12,7 @@
 
 namespace cairn::fs {
 
-// What a line held when it was flushed, or the part of it that was copied.
+// A line's content when it was flushed, or the part of it that was copied.
 class RecordedLine {
 public:
     RecordedLine(std::span<const std::uint8_t> memory, std::size_t begin, std::size_t end) noexcept
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] std::size_t offset() const noexcept { return line_ + begin_; }
     [[nodiscard]] std::size_t count() const noexcept { return std::size_t{end_} - begin_; }
     [[nodiscard]] const std::uint8_t* bytes() const noexcept { return content_.data() + begin_; }
-    // What of its bytes lies in one word of the line: where in the memory, and how many.
+    // Returns the part of its bytes in one word of the line: the offset in the memory, and the number of bytes.
     [[nodiscard]] std::pair<std::size_t, std::size_t> within(std::size_t word) const noexcept {
         const std::size_t first = std::max<std::size_t>(begin_, word);
         const std::size_t last = std::min<std::size_t>(end_, word + fs::kWordBytes);

@@ -1,4 +1,4 @@
-// RecordingMedium: memory that knows what of it is durable, and what may be after a crash at any moment.
+// RecordingMedium: memory that knows which of its bytes are durable, and which states a crash may leave.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +21,22 @@
 
 namespace cairn::fs {
 
-// Granularity::CacheLine, or Page. One thread uses it. What is out of its memory is asserted.
+// A medium for one thread, with Granularity::CacheLine or Page. Asserts that addresses lie in its memory.
 //
-// Beside the memory it has an image of what is durable, and the lines that were flushed or copied and not fenced, as
-// they were then. A store that was never flushed is seen when a crash compares the memory with that image, which takes
-// some 0.2 ms a MiB. What a store that was never flushed has overwritten is forgotten, so each step of a test flushes
-// or crashes.
+// It keeps an image of the durable bytes, and the lines that were flushed or copied but not fenced, as they were then.
+// A crash compares the memory with that image, and so finds stores that were never flushed. That takes some 0.2 ms per
+// MiB. If such a store overwrites another one, the older one is forgotten. So each step of a test flushes or crashes.
 class RecordingMedium final : public fs::Medium {
 public:
     using Image = std::vector<std::uint8_t>;
     static constexpr std::size_t kPageBytes = 4096;
 
-    // `bytes` are whole pages.
+    // Makes a medium of zeros. `bytes` are whole pages.
     static std::unique_ptr<RecordingMedium> of_zeros(std::size_t bytes,
                                                      fs::Granularity granularity = fs::Granularity::CacheLine) {
         return restart(Image(bytes), granularity);
     }
-    // What a new process finds after a crash.
+    // Makes the medium that a new process finds after a crash.
     static std::unique_ptr<RecordingMedium> restart(Image image,
                                                     fs::Granularity granularity = fs::Granularity::CacheLine) {
         CAIRN_ASSERT(!image.empty() && image.size() % kPageBytes == 0);
@@ -48,8 +47,8 @@ public:
             new RecordingMedium(std::move(region).value(), std::move(image), granularity));
     }
 
-    // Called at the beginning of each fence, or sync() of pages, before what it makes durable is: a crash of this
-    // moment may lose all since the last one. fences() counts the fence already.
+    // Sets a function that is called at the beginning of each fence, or sync() of pages, before anything becomes
+    // durable. A crash at that moment may lose all since the last fence. fences() counts the fence already.
     void set_on_fence(std::function<void()> on_fence) { on_fence_ = std::move(on_fence); }
 
     // mutants: recording-medium-flush
@@ -71,7 +70,7 @@ public:
         }
         unfenced_.clear();
     }
-    // Of a line that is copied in part, the rest is not flushed.
+    // If a line is copied in part, the rest of the line is not flushed.
     void copy_nt(void* to, const void* from, std::size_t bytes) noexcept override {
         const std::size_t begin = offset_of(to, bytes);
         const auto* const source = static_cast<const std::uint8_t*>(from);
@@ -92,19 +91,19 @@ public:
         }
         return Nothing{};
     }
-    bool refuses_syncs = false;  // of pages, or not
+    bool refuses_syncs = false;  // whatever the granularity
     [[nodiscard]] std::string describe() const override { return "memory of a test of crashes"; }
 
     [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
-    [[nodiscard]] std::uint64_t flushed_lines() const noexcept { return flushed_lines_; }  // copied ones among them
+    [[nodiscard]] std::uint64_t flushed_lines() const noexcept { return flushed_lines_; }  // with copied lines
     [[nodiscard]] std::size_t unfenced_lines() const noexcept { return unfenced_.size(); }
 
-    // What is there if nothing came to the medium but what had to, and if all did.
+    // Return the content if only the promised bytes reached the medium, and if all bytes did.
     [[nodiscard]] Image crash_none() const { return durable_; }
     [[nodiscard]] Image crash_all() const { return {memory().begin(), memory().end()}; }
-    // What may be there: of each line what is durable, what was flushed since or what is stored now, each as a whole or
-    // word by word. How likely a line is to come and to be torn is drawn for each crash, so that some lose nearly all,
-    // and some nearly nothing.
+    // Returns a content that a crash may leave. Each line has its durable, its flushed or its present content, as a
+    // whole or word by word. The chances that a line is written and that it is torn are drawn for each crash. So some
+    // crashes lose nearly all, and some nearly nothing.
     [[nodiscard]] Image crash(sim::Random& random) const {
         static constexpr std::array<std::uint32_t, 5> kLikely{20'000, 200'000, 500'000, 800'000, 980'000};
         const Chances chances{kLikely[random.below(kLikely.size())], random.below(2) == 0 ? 0U : 500'000U};
@@ -170,7 +169,7 @@ private:
         }
     }
 
-    // Lines of a page that hold something else now may have been written back at any time.
+    // Lines of a page that differ from the durable image may have been written back at any time.
     // mutants: recording-medium-evict
     void evict(Image& image, std::size_t page, const Chances& chances, sim::Random& random) const {
         for (std::size_t line = page; line < page + kPageBytes; line += fs::kLineBytes) {
@@ -183,7 +182,7 @@ private:
 
     mem::Region region_;
     Image durable_;
-    std::vector<RecordedLine> unfenced_;  // the older first
+    std::vector<RecordedLine> unfenced_;  // oldest first
     std::function<void()> on_fence_;
     std::uint64_t fences_ = 0;
     std::uint64_t flushed_lines_ = 0;

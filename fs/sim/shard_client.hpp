@@ -1,4 +1,4 @@
-// Who asks a shard of the file system, and what he is told.
+// A client that calls a shard of the file system, and the answer that it gets.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace cairn::fs {
 
-// Who asks. The data areas of its channels are all of `data`.
+// A client. `data` holds the data areas of all its channels.
 struct ShardClient {
     std::uint64_t number = 0;
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
     std::vector<std::uint32_t> groups{};
     std::vector<std::uint8_t> data = std::vector<std::uint8_t>(std::size_t{256} << 10U);
-    std::uint32_t sequence = 0;  // of the last call, of all slots
+    std::uint32_t sequence = 0;  // of the last call in any slot
 
     [[nodiscard]] fs::Credentials who() const { return {uid, gid, groups}; }
 };
 
-// What a call was answered. Texts lie in `bytes`.
+// A call's answer. Texts refer to `bytes`.
 template <class Answer>
 struct Told {
     std::int32_t error = 0;

@@ -25,7 +25,7 @@ struct ShardCluster::Node final : ShardHost {
     std::unique_ptr<RecordingMedium> medium{};
     std::unique_ptr<Store> store{};
     std::optional<Shard> shard{};
-    std::optional<RecordingMedium::Image> lost{};  // what the medium has after the power has failed
+    std::optional<RecordingMedium::Image> lost{};  // the medium's content after a loss of power
 };
 
 ShardCluster::ShardCluster(std::uint32_t shards, std::uint64_t seed)

@@ -1,4 +1,4 @@
-// Shards of one file system in virtual time, which send each other messages, end and come back.
+// Shards of one file system in virtual time. They exchange messages, end and come back.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,8 @@
 
 namespace cairn::fs {
 
-// What is on its way to a shard that ends, and from it, is lost; the others hear of that, and when it is back.
+// If a shard ends, messages on their way to it and from it are lost. The other shards are notified of that, and of its
+// return.
 class ShardCluster {
 public:
     static constexpr std::size_t kBytes = 16U << 20U;
@@ -38,7 +39,7 @@ public:
     [[nodiscard]] ShardNumber owner_of_chunk(const FileId& file, std::uint32_t chunk) const {
         return facts_.table.owner(Placement::slot_of_chunk(file.home_slot(), chunk));
     }
-    // The shard is there (asserted).
+    // Returns the store of a shard that is there (asserted).
     [[nodiscard]] Store& store(ShardNumber number);
     [[nodiscard]] bool is_up(ShardNumber number) const;
     [[nodiscard]] Instant now() const noexcept { return now_; }
@@ -53,12 +54,12 @@ public:
     [[nodiscard]] std::vector<std::uint8_t> take_answer(CallToken token) {
         return std::move(answers_.extract(token).mapped());
     }
-    // A call, and time until it is answered.
+    // Makes a call, and lets time pass until it is answered.
     template <class Answer>
     Told<Answer> ask(ShardClient& client, ShardNumber to, const Request& request) {
         const CallToken token = send(client, to, request);
         for (int steps = 0; !is_answered(token); ++steps) {
-            CAIRN_ASSERT(steps != 1'000'000);  // it hangs
+            CAIRN_ASSERT(steps != 1'000'000);  // the call hangs
             step();
         }
         Told<Answer> told;
@@ -69,23 +70,23 @@ public:
         return told;
     }
 
-    // A little time passes: messages arrive, each shard has a turn.
+    // Lets a little time pass: messages arrive, and each shard has a turn.
     void step();
     void pass(Duration span);
 
-    // A shard's process ends, with all that is not durable.
+    // Ends a shard's process. All that is not durable is lost.
     void end(ShardNumber number, ClusterEvent::What how = ClusterEvent::What::End);
-    // The power fails at a fence of one of the shard's next turns: what was not fenced is there in part. Nothing that
-    // it does later in that turn reaches anybody.
+    // Lets the power fail at a fence of one of the shard's next turns. Bytes that were not fenced are there in part.
+    // Messages and answers of the rest of that turn are lost.
     void fail_power(ShardNumber number, std::uint32_t fences);
-    // It does not fail any more, where it has not yet.
+    // Cancels failures of power that have not happened yet.
     void keep_power();
     void restart(ShardNumber number);
-    // A message comes to a shard now. Returns false if it takes it for none.
+    // Hands a message to a shard now. Returns false if the shard takes it for no message.
     [[nodiscard]] bool hand(ShardNumber to, ShardNumber from, std::span<const std::uint8_t> message);
     [[nodiscard]] ClusterMail& mail() noexcept { return mail_; }
     [[nodiscard]] ClusterWitness& witness() noexcept { return witness_; }
-    // A client's daemon says that it is gone.
+    // Notifies all shards that a client is gone, as its daemon does.
     void forget(const ShardClient& client);
 
 private:

@@ -1,4 +1,4 @@
-// A caller of a simulated file system: one request after the other, each until it is answered.
+// A caller of a simulated file system. It makes one request after the other, and waits for each answer.
 #pragma once
 
 #include <coroutine>
@@ -11,8 +11,8 @@
 
 namespace cairn::fs {
 
-// Its coroutines wait for answers, and for calm. A request whose shard has ended is made again, with the same numbers,
-// when it is back.
+// Its coroutines wait for answers, and for calm. If a shard ends, the request is made again with the same numbers when
+// the shard is back.
 class SimCaller {
 public:
     SimCaller(ShardCluster& cluster, ShardClient client) : cluster_(cluster), client_(std::move(client)) {}
@@ -20,7 +20,7 @@ public:
     SimCaller& operator=(const SimCaller&) = delete;
     [[nodiscard]] Tasks& tasks() noexcept { return *life_; }
 
-    // Takes answers, and goes on.
+    // Takes answers, and resumes the coroutines.
     void step();
     void resend(ShardNumber shard);
     [[nodiscard]] const ShardClient& client() const noexcept { return client_; }
@@ -29,10 +29,10 @@ public:
     // All shards are there, and have been for a while.
     bool is_calm = false;
 
-    // What a caller that died has left.
+    // The open state of a caller that has died.
     struct Left {
         ShardClient client{};
-        CallToken token = 0;  // of a call that may not be answered yet; 0: none
+        CallToken token = 0;  // a call that may not be answered yet; 0: none
         ShardNumber to = 0;
     };
 
@@ -42,7 +42,7 @@ protected:
         std::int32_t error = 0;
         std::vector<std::uint8_t> bytes{};
     };
-    // co_await: the answer to a request.
+    // co_await yields the answer to a request.
     struct Asked {
         SimCaller& caller;
         ShardNumber to;
@@ -51,7 +51,7 @@ protected:
         void await_suspend(std::coroutine_handle<> waiter);
         [[nodiscard]] Answered await_resume() const { return std::move(caller.answered_); }
     };
-    // co_await: all is calm.
+    // co_await returns when all is calm.
     struct Calm {
         SimCaller& caller;
         [[nodiscard]] bool await_ready() const noexcept { return caller.is_calm; }
@@ -59,7 +59,7 @@ protected:
         void await_resume() const noexcept {}
     };
     [[nodiscard]] Asked ask(ShardNumber to, const Request& request) { return {*this, to, request}; }
-    // It dies in the middle of what it does, and is another client then.
+    // Dies in the middle of its work, and is another client from then on.
     Left die_as(std::uint64_t number);
 
     ShardCluster& cluster_;

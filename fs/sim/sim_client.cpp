@@ -12,7 +12,7 @@ namespace cairn::fs {
 namespace {
 
 constexpr std::uint32_t kNames = 4;
-constexpr int kMostLooks = 50;  // a file that a rename has replaced is told so at once, but not before the answer
+constexpr int kMostLooks = 50;  // a replaced file loses its name at once, but not before the answer
 
 [[nodiscard]] bool is_unknown(std::int32_t error) noexcept {
     return error == EIO || error == ETIMEDOUT;
@@ -161,7 +161,7 @@ Co<bool> SimClient::is_so(const SimTree& tree) {
     co_return true;
 }
 
-// As before, or as after, or half done if it can be; and so it stays.
+// Accepts the state before, the state after, or half of it if that is possible. That state must then stay.
 Co<int> SimClient::resolve() {
     co_await Calm{*this};
     const bool is_after = co_await is_so(*doubt_);
@@ -250,7 +250,7 @@ Co<int> SimClient::rename(SimTree::Name name, SimTree::Name other) {
     co_return co_await end("rename", answered.error, is_there ? 0 : ENOENT, true);
 }
 
-// Makes the directory, or takes it away.
+// Makes the directory, or removes it.
 Co<int> SimClient::change_directory(std::uint32_t number) {
     const bool removes = tree_.directories[number].has_value();
     const int expected = removes && !tree_.is_empty(number) ? ENOTEMPTY : 0;
@@ -280,7 +280,7 @@ Co<int> SimClient::change_directory(std::uint32_t number) {
     co_return 0;
 }
 
-// Whether the directory that was to change is there.
+// Looks whether the changed directory exists.
 Co<int> SimClient::look_at_directory() {
     co_await Calm{*this};
     const std::uint32_t number = *doubtful_directory_;

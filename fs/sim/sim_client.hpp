@@ -1,4 +1,4 @@
-// A client of a simulated file system, which knows what it has put into its own directory, and looks.
+// A client of a simulated file system. It knows what it has put into its own directory, and checks it.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@ namespace cairn::fs {
 
 struct SimClientCounts {
     std::uint64_t operations = 0;
-    std::uint64_t unknown = 0;  // no answer was to be had
-    std::uint64_t looked = 0;   // files whose content was compared
-    SimRefusals refusals{};     // for want of room
+    std::uint64_t unknown = 0;  // operations without an answer
+    std::uint64_t looked = 0;   // files with compared content
+    SimRefusals refusals{};     // refusals for want of room
 };
 
-// Does one operation after the other, each with the requests that libcairnfs makes of it. A request whose shard has
-// ended is made again, with the same numbers, when it is back. What ends with EIO or ETIMEDOUT may have been done or
-// not: the client waits until all is calm, looks, and accepts either.
+// Does one operation after the other, each with the requests that libcairnfs would make. If a shard ends, the request
+// is made again with the same numbers when the shard is back. An operation that ends with EIO or ETIMEDOUT may or may
+// not have been done. Then the client waits until all is calm, looks, and accepts either result.
 class SimClient final : public SimCaller {
 public:
     SimClient(ShardCluster& cluster, std::uint64_t number, std::uint64_t seed);
 
-    // It dies, with what it has open; another one takes its place, which knows what it knew.
+    // Dies with its files open. Another client takes its place, and knows what this one knew.
     Left die(std::uint64_t number);
 
-    // Begins nothing any more, looks at everything, and ends.
+    // Begins no more operations, checks everything, and ends.
     bool stops = false;
     [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
     [[nodiscard]] const std::vector<std::string>& faults() const noexcept { return faults_; }
@@ -52,11 +52,11 @@ private:
     Co<int> link(SimTree::Name name, SimTree::Name other);
     Co<int> rename(SimTree::Name name, SimTree::Name other);
     Co<int> change_directory(std::uint32_t number);
-    // An operation begins that makes this of the tree, at these names.
+    // Begins an operation that changes the tree to `after`, at these names.
     void begin(SimTree after, std::vector<SimTree::Name> names);
-    // It has ended so.
+    // Ends the operation with this error.
     Co<int> end(const char* what, std::int32_t error, std::int32_t expected, bool grows);
-    // Nobody knows how it ended.
+    // Finds out how an operation ended whose result is unknown.
     Co<int> resolve();
     Co<bool> is_so(const SimTree& tree);
     Co<Opened> open(FileId directory, std::string name, std::uint32_t rights);
@@ -74,10 +74,10 @@ private:
     bool has_ended_ = false;
     SimGhosts ghosts_;
     std::vector<std::string> faults_;
-    std::string differs_;  // what was seen last that was not expected
+    std::string differs_;  // the last unexpected observation
     SimClientCounts counts_{};
-    std::optional<SimTree> doubt_;      // what the operation that is under way makes of the tree
-    std::optional<SimTree> half_done_;  // a write across a file's end: what is below that end may be there alone
+    std::optional<SimTree> doubt_;      // the tree if the present operation is done
+    std::optional<SimTree> half_done_;  // the tree if a write across a file's end is done only below that end
     std::vector<SimTree::Name> doubtful_;
     std::optional<std::uint32_t> doubtful_directory_;
 };

@@ -1,4 +1,4 @@
-// A simulated client's data: files are opened, written in pieces, and looked at.
+// A simulated client's data: it opens files, writes them in pieces, and checks them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ Co<int> SimClient::write_piece(const Opened& file, std::uint64_t offset, const s
     }
     const ExtendRequest extend{id, file.grant, offset + bytes.size(), file.attributes.generation};
     answered = co_await ask(cluster_.home_of(id), extend);
-    // The data are there, the size is not: so much of the write is done.
+    // The bytes are written, but the size is not: this part of the write is done.
     co_return answered.error == ENOSPC ? EIO : answered.error;
 }
 
@@ -113,7 +113,7 @@ Co<int> SimClient::truncate(SimTree::Name name) {
     co_return co_await end("truncate", answered.error, 0, size >= file->content.size());
 }
 
-// Nothing: there is no such file. What cannot be looked at now is looked at when all is calm.
+// Returns nothing if there is no such file. A file that cannot be read now is read when all is calm.
 Co<std::optional<SimFile>> SimClient::look(SimTree::Name name) {
     for (int failures = 0;;) {
         Opened opened = co_await open(directory_of(name), name.second, kMayRead);

@@ -8,8 +8,8 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::uint32_t kChunks = 16;       // of a file
-constexpr std::size_t kTargetBytes = 4000;  // of a link: few of them fill a log
+constexpr std::uint32_t kChunks = 16;       // in a file
+constexpr std::size_t kTargetBytes = 4000;  // in a link; a few of them fill a log
 constexpr std::uint32_t kUid = 5000;
 constexpr int kMostTries = 2000;          // to remove everything
 constexpr std::uint64_t kMostAtOnce = 8;  // files removed before others come
@@ -41,7 +41,7 @@ LoneTask SimFiller::run() {
     has_ended_ = true;
 }
 
-// As many files as shards: each shard gets chunks of them.
+// Makes as many files as there are shards, so that each shard gets chunks of them.
 LoneTask SimFiller::run_again() {
     for (ShardNumber i = 0; i != cluster_.size() && faults_.empty(); ++i) {
         const int error = co_await add_file(kChunks);
@@ -64,7 +64,7 @@ Co<int> SimFiller::fill() {
     co_return 0;
 }
 
-// Adds until there is no room, and then makes some.
+// Adds files until there is no room, and then makes some room.
 Co<int> SimFiller::change_something() {
     if (to_remove_ != 0 && !names_.empty()) {
         --to_remove_;
@@ -128,7 +128,7 @@ Co<int> SimFiller::add_link() {
     co_return answered.error;
 }
 
-// Removes the last name, if it is there.
+// Removes the last name, if it exists.
 Co<int> SimFiller::remove_last() {
     const std::string name = names_.back();
     Answered answered = co_await ask(owner_of(name), RemoveRequest{kRoot, false, name});

@@ -1,4 +1,4 @@
-// What a simulated file system refuses for want of room.
+// Requests that a simulated file system has refused for want of room.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cairn::fs {
 
-// How often, by operation.
+// Counts refusals by operation.
 class SimRefusals {
 public:
     void count(std::string_view operation) { ++by_operation_[operation]; }

@@ -1,4 +1,4 @@
-// What a simulated client has put into its own directory.
+// The content of a simulated client's own directory.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct SimFile {
     std::string content{};
 };
 
-// A value: a copy is what was there at a moment. Two names of one file share it.
+// A value: a copy keeps the state of one moment. Two names of one file share the file.
 struct SimTree {
     static constexpr std::uint32_t kDirectories = 3;  // the client's own, and two in it
 
@@ -31,7 +31,7 @@ struct SimTree {
         const auto found = files.find(name);
         return found == files.end() ? nullptr : found->second.get();
     }
-    // All names of a file have it so.
+    // Changes a file under all of its names.
     void change(const FileId& id, const SimFile& file) {
         const auto shared = std::make_shared<const SimFile>(file);
         for (auto& [name, each] : files) {
@@ -59,7 +59,7 @@ struct SimTree {
         const auto moved = files.at(name);
         const auto there = files.find(other);
         if (there != files.end() && there->second->id == moved->id) {
-            return;  // two names of one file stay
+            return;  // two names of one file both stay
         }
         if (there != files.end()) {
             remove(other);
@@ -73,11 +73,11 @@ struct SimTree {
     }
 };
 
-// What a client that died wrote beyond a file's end, and told the file's home nothing of: it may show once the file is
-// longer, as the write of a program that was killed may.
+// Bytes that a dead client wrote beyond a file's end, unknown to the file's home. They may show once the file is
+// longer, as the write of a killed program may.
 class SimGhosts {
 public:
-    // A write that was to make the file longer is not done.
+    // Notes a write that was to make the file longer, and was not done.
     void note(const SimFile* there, const SimFile* not_done) {
         if (there == nullptr || not_done == nullptr || there->id != not_done->id ||
             not_done->content.size() <= there->content.size()) {

@@ -17,7 +17,7 @@ constexpr int kCalmSteps = 1500;
 constexpr int kMostSteps = 60'000;
 constexpr int kRemovingSteps = 5000;  // a shard removes a file in each
 constexpr std::size_t kExhaustingBytes = 4000;
-constexpr std::uint64_t kNoIntent = 77;  // nobody's number
+constexpr std::uint64_t kNoIntent = 77;  // not in use
 
 }  // namespace
 
@@ -44,7 +44,7 @@ bool FsWorld::any_fault() const {
     return any;
 }
 
-// A shard may have lost its power in a turn.
+// After the step, a shard may have lost its power in its turn.
 void FsWorld::step() {
     cluster_.step();
     for_each_caller([](auto& caller) { caller.step(); });
@@ -77,7 +77,7 @@ void FsWorld::restart(ShardNumber shard) {
     for_each_caller([&](auto& caller) { caller.resend(shard); });
 }
 
-// A client's host drains its calls before it says that the client is gone.
+// Waits until a dead client's calls are answered, as its host does. Then all shards forget the client.
 void FsWorld::forget_dead() {
     std::erase_if(zombies_, [&](const Zombie& zombie) {
         const SimClient::Left& left = zombie.left;
@@ -90,7 +90,7 @@ void FsWorld::forget_dead() {
     });
 }
 
-// Before anybody makes trouble.
+// Fills the stores before any faults begin.
 void FsWorld::fill() {
     filler_ = std::make_unique<SimFiller>(cluster_, ++last_client_, random_.next());
     for (int i = 0; i != kMostSteps && !any_fault() && !filler_->is_full(); ++i) {
@@ -99,7 +99,7 @@ void FsWorld::fill() {
     result_.was_full = filler_->is_full();
 }
 
-// Takes the room that the log has for what gives space back, as many calls at once do.
+// Takes the log's room for changes that give space back, as many calls at once would do.
 void FsWorld::exhaust(ShardNumber shard) {
     if (!cluster_.is_up(shard)) {
         return;
@@ -154,8 +154,8 @@ void FsWorld::storm() {
     }
 }
 
-// Everybody is there, and what was begun ends. Files that were removed soon after a restart go 10 s after it: only then
-// have stores room that are full.
+// Brings all shards back, and ends all that was begun. Files that were removed soon after a restart go 10 s after it.
+// Only then do full stores have room.
 void FsWorld::calm_down() {
     cluster_.keep_power();
     const Duration each = milliseconds(filler_ ? 300 : 100);
@@ -192,7 +192,7 @@ void FsWorld::finish() {
     for (const auto& client : clients_) {
         cluster_.forget(client->client());
     }
-    // A look for what is nobody's, and another one. Files that were removed soon after a restart are gone by then, too.
+    // Gives time for two rounds of the sweeper. Files that were removed soon after a restart are gone by then, too.
     for (int i = 0; i != 15; ++i) {
         cluster_.pass(seconds(10));
         forget_dead();
@@ -208,7 +208,7 @@ void FsWorld::finish() {
     }
 }
 
-// Nobody has files open any more.
+// Checks a shard for leftovers, after all files were closed.
 void FsWorld::look_for_leftovers(ShardNumber shard) {
     const Store& store = cluster_.store(shard);
     if (store.use().is_to_be_cleaned) {

@@ -10,12 +10,12 @@
 namespace cairn::fs {
 
 struct FsWorldResult {
-    std::vector<std::string> faults{};  // none: the history is sound
+    std::vector<std::string> faults{};  // empty: the history is sound
     std::uint32_t shards = 0;
     std::uint64_t deaths = 0;    // of shards
-    std::uint64_t failures = 0;  // ... by loss of power within a turn
-    std::uint64_t clients = 0;   // that died
-    std::uint64_t resent = 0;    // requests
+    std::uint64_t failures = 0;  // deaths by loss of power within a turn
+    std::uint64_t clients = 0;   // clients that died
+    std::uint64_t resent = 0;    // requests that were made again
     std::uint64_t messages = 0;  // between shards
     bool was_full = false;       // all stores have been full
     SimClientCounts counts{};    // of all clients
@@ -25,11 +25,11 @@ struct FsWorldResult {
 class FsWorld {
 public:
     explicit FsWorld(std::uint64_t seed);
-    // Before run().
+    // Sets the witness. Called before run().
     void set_witness(ClusterWitness::See see) { cluster_.witness().set(std::move(see)); }
-    // Once.
+    // Runs the history. Called once.
     FsWorldResult run();
-    // What has happened so far.
+    // Returns the result up to now.
     [[nodiscard]] FsWorldResult result() const;
     [[nodiscard]] std::string text() const;
     [[nodiscard]] Instant now() const noexcept { return cluster_.now(); }
@@ -37,7 +37,7 @@ public:
 private:
     struct Zombie {
         SimClient::Left left{};
-        std::uint64_t deaths = 0;  // of its shard, by then
+        std::uint64_t deaths = 0;  // deaths of its shard up to then
     };
     void storm();
     void calm_down();
