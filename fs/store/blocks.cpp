@@ -51,7 +51,7 @@ bool BlockMap::give_back(const BlockRun& run) noexcept {
     return true;
 }
 
-// The first free block from there on, around the end.
+// Returns the first free block from `from` on; the search goes on at block 0 after the end.
 std::optional<std::uint32_t> BlockMap::find_free(std::uint32_t from) const noexcept {
     const auto units = static_cast<std::uint32_t>(free_.size());
     const std::uint64_t behind = free_[from / kUnitBlocks] & (~std::uint64_t{0} << (from % kUnitBlocks));
@@ -89,7 +89,7 @@ std::optional<BlockRun> BlockMap::allocate(std::uint32_t count) noexcept {
     return run;
 }
 
-// From the end on: data are given from the beginning on.
+// Searches from the end on, since data are placed from the beginning on.
 // mutants: fs-blocks-allocate-unit
 std::optional<std::uint32_t> BlockMap::allocate_unit(std::uint32_t left) noexcept {
     const auto units = static_cast<std::uint32_t>(free_.size());

@@ -1,4 +1,4 @@
-// Blocks of a store's region, and which of them are free.
+// Blocks of a store's region, and the map of free blocks.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace cairn::fs {
 constexpr std::uint32_t kBlockBytes = 4096;
 constexpr std::uint32_t kUnitBlocks = 64;  // a unit's blocks are one word of the map
 constexpr std::uint32_t kUnitBytes = kUnitBlocks * kBlockBytes;
-// Who cuts a file within a block copies that block, also in a full store: neither data nor the log take the last ones.
+// A cut within a block copies that block, also in a full store. So neither data nor the log take the last blocks.
 constexpr std::uint32_t kBlocksForCuts = 16;
 
 // Neighbouring blocks.
@@ -21,20 +21,20 @@ struct BlockRun {
     friend constexpr bool operator==(const BlockRun&, const BlockRun&) noexcept = default;
 };
 
-// A bit for each block. Data are given runs behind the last ones, so that what is written together lies together, and
-// keep out of whole units that the log will need. Allocates only when made.
+// A map with a bit for each block. Each run of data follows the last one, so data that are written together lie
+// together. Data keep out of whole units that the log will need. Allocates only when made.
 class BlockMap {
 public:
-    // All blocks are taken at first. `blocks` is a multiple of a unit (asserted).
+    // Makes the map. All blocks are taken. `blocks` is a multiple of a unit (asserted).
     explicit BlockMap(std::uint32_t blocks);
 
-    // The blocks become taken, or free. Returns false, and changes nothing, if one of them was so before.
+    // Take blocks, or free them. Return false, and change nothing, if one of the blocks was so before.
     [[nodiscard]] bool take(const BlockRun& run) noexcept;
     [[nodiscard]] bool give_back(const BlockRun& run) noexcept;
 
     // Takes up to `count` neighbouring blocks. Returns nothing if none is free.
     [[nodiscard]] std::optional<BlockRun> allocate(std::uint32_t count) noexcept;
-    // Takes a unit of which all blocks are free, and leaves so many free ones. Returns its number.
+    // Takes a unit whose blocks are all free, if at least `left` other blocks stay free. Returns its number.
     [[nodiscard]] std::optional<std::uint32_t> allocate_unit(std::uint32_t left = 0) noexcept;
 
     [[nodiscard]] std::uint32_t blocks() const noexcept {
@@ -56,7 +56,7 @@ private:
     std::vector<std::uint64_t> free_;  // by unit
     std::uint32_t free_blocks_ = 0;
     std::uint32_t next_ = 0;       // where the last run ended
-    std::uint32_t next_unit_ = 0;  // units are looked for from the end on
+    std::uint32_t next_unit_ = 0;  // the search for units begins at the end
 };
 
 }  // namespace cairn::fs

@@ -1,4 +1,4 @@
-// crc32c (RFC 3720, B.4) of what lies on a medium.
+// crc32c (RFC 3720, B.4) of bytes on a medium.
 #pragma once
 
 #include <isa-l/crc.h>
@@ -10,7 +10,7 @@
 
 namespace cairn::fs {
 
-// Continues `seed`, the checksum of what stands before; 0 begins. At most 2 GiB.
+// Returns the checksum of the bytes, at most 2 GiB. `seed` is the checksum of the bytes before them, or 0.
 [[nodiscard]] inline std::uint32_t crc32c(std::uint32_t seed, std::span<const std::uint8_t> bytes) noexcept {
     // The library's interface has no const; it does not write.
     auto* const data = const_cast<std::uint8_t*>(bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)

@@ -11,7 +11,7 @@ namespace cairn::fs {
 
 namespace {
 
-// Appends blocks to extents, as a part of the last one where they continue it.
+// Appends blocks to extents. Extends the last extent if the blocks continue it.
 void append(std::vector<Extent>& extents, const Extent& more) {
     if (!extents.empty()) {
         Extent& last = extents.back();
@@ -108,7 +108,7 @@ bool ChunkData::are_sound(std::span<const Extent> extents) const noexcept {
 // mutants: fs-chunk-data-fill
 void ChunkData::fill(PendingWrite& write, std::uint32_t from, std::span<const std::uint8_t> bytes) {
     CAIRN_ASSERT(from + bytes.size() <= write.bytes);
-    const std::uint32_t begin = write.offset % kBlockBytes + from;  // from the first block on
+    const std::uint32_t begin = write.offset % kBlockBytes + from;  // counted from the first block's beginning
     const auto end = static_cast<std::uint32_t>(begin + bytes.size());
     alignas(kLineBytes) std::array<std::uint8_t, kBlockBytes> steady;
     for_each_block(write.runs, [&](std::uint32_t number, std::uint32_t index) {
@@ -122,7 +122,7 @@ void ChunkData::fill(PendingWrite& write, std::uint32_t from, std::span<const st
             medium_.copy_nt(block(number).data() + low % kBlockBytes, part.data(), part.size());
             return;
         }
-        // Whose bytes these are may change them meanwhile: the checksum is that of what is copied.
+        // The owner of these bytes may change them meanwhile. The checksum must be that of the copy.
         std::memcpy(steady.data(), part.data(), kBlockBytes);
         set_sum(number, crc32c(0, steady));
         medium_.copy_nt(block(number).data(), steady.data(), kBlockBytes);
@@ -142,7 +142,7 @@ void ChunkData::for_each_piece(const PendingWrite& write,
     }
 }
 
-// Bytes [from, to) of a new block become those of the old block at this place.
+// Copies bytes [from, to) of the old block at this place into a new block.
 void ChunkData::take_over(std::uint32_t number, std::uint32_t from, std::uint32_t to, std::span<const Extent> before,
                           std::uint32_t at) noexcept {
     const std::optional<std::uint32_t> old = block_at(before, at);

@@ -1,4 +1,4 @@
-// The bytes of chunks: into free blocks, out of blocks that their checksums vouch for.
+// The bytes of chunks: written into free blocks, and read from blocks whose checksums are right.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +12,44 @@
 
 namespace cairn::fs {
 
-// Data on their way into free blocks, for a part of a chunk.
+// A write into free blocks, for a part of a chunk.
 struct PendingWrite {
     ChunkId chunk{};
     std::uint64_t generation = 0;
     std::uint32_t offset = 0;  // in the chunk
     std::uint32_t bytes = 0;
     std::vector<BlockRun> runs{};  // the blocks that the bytes touch, in order
-    std::vector<bool> summed{};    // by block: it is whole, and has its checksum
+    std::vector<bool> summed{};    // by block: true if it is complete, and has its checksum
 
     [[nodiscard]] std::uint32_t first_block() const noexcept { return offset / kBlockBytes; }
     [[nodiscard]] std::uint32_t end_block() const noexcept { return (offset + bytes + kBlockBytes - 1) / kBlockBytes; }
 };
 
-// Returns the extents with these blocks in place of what was there from block `at` on. Neighbours become one.
+// Returns the extents after these blocks have replaced the old ones from block `at` on. Neighbours become one extent.
 [[nodiscard]] std::vector<Extent> overlay(std::span<const Extent> extents, std::uint32_t at,
                                           std::span<const BlockRun> runs);
 // Returns the extents up to block `end`.
 [[nodiscard]] std::vector<Extent> cut_off(std::span<const Extent> extents, std::uint32_t end);
 
-// Used by one thread. The medium outlives it.
+// Reads and writes the bytes. Used by one thread. The medium outlives it.
 class ChunkData {
 public:
     ChunkData(Medium& medium, const Layout& layout) noexcept : medium_(medium), layout_(layout) {}
 
-    // Copies the bytes from `from` on, of those to be written, into the blocks. They are not fenced.
+    // Copies bytes into the blocks, from byte `from` of the write on. They are not fenced.
     void fill(PendingWrite& write, std::uint32_t from, std::span<const std::uint8_t> bytes);
-    // Calls run(memory) for the parts of blocks that the bytes go to, in order.
+    // Calls run(memory) for each part of a block that the bytes go to, in order.
     void for_each_piece(const PendingWrite& write, const std::function<void(std::span<std::uint8_t>)>& run) const;
-    // The bytes are there. Takes what else the first and the last block have from what was there before, gives all
-    // blocks their checksums, and flushes what fill() did not write.
+    // Completes the blocks after all bytes were written. Copies the rest of the first and the last block from the old
+    // blocks. Sets all checksums, and flushes what fill() did not write.
     void complete(PendingWrite& write, std::span<const Extent> before);
-    // Makes a block the beginning of another one, and zeros behind.
+    // Copies the first `bytes` of a block to another block; zeros follow.
     void copy_beginning(std::uint32_t to, std::uint32_t from, std::uint32_t bytes);
 
     // Copies a part of a chunk; holes are zeros. Returns false if a block's checksum refuses it.
     [[nodiscard]] bool read(std::span<const Extent> extents, std::uint32_t offset, std::span<std::uint8_t> to) const;
     [[nodiscard]] bool is_sound(std::uint32_t number) const noexcept;
-    // Also false if they name blocks that are not there.
+    // Compares the blocks with their checksums. Returns false also if the extents name blocks that do not exist.
     [[nodiscard]] bool are_sound(std::span<const Extent> extents) const noexcept;
 
 private:

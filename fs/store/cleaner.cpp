@@ -6,7 +6,8 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::size_t kMovedBytes = 8192;  // of an entry, unless one record is longer: little is left over in units
+constexpr std::size_t kMovedBytes = 8192;  // per entry, unless one record is longer; keeps the unused rest of units
+                                           // small
 
 }  // namespace
 
@@ -24,7 +25,7 @@ std::uint32_t Cleaner::pace() const noexcept {
     return static_cast<std::uint32_t>(1 + units / (units - live_units));
 }
 
-// A unit's records may need two units at their new place.
+// The records of one unit may need two units at their new place.
 // mutants: fs-cleaner-step
 void Cleaner::step(std::uint32_t bytes) {
     if (log_.refill() < 2) {
@@ -44,7 +45,8 @@ void Cleaner::step(std::uint32_t bytes) {
     stage();
 }
 
-// Copies the records that are still an object's state. What says that something is gone has nothing older to hide.
+// Stages the records that are still an object's state. A record of a removed object has no older record to hide, so it
+// goes.
 // mutants: fs-cleaner-read
 void Cleaner::read(std::span<const std::uint8_t> records) {
     RecordReader reader(records);

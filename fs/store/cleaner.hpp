@@ -1,4 +1,4 @@
-// Cleans the log: takes its oldest units, and stages what is still true in them anew.
+// Cleans the log: takes its oldest units, and stages again what is still true in them.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ public:
     Cleaner(Medium& medium, Superblock& superblock, BlockMap& map, Log& log, Tables& tables) noexcept
         : medium_(medium), superblock_(superblock), map_(map), log_(log), tables_(tables) {}
 
-    // True if the log is much larger than what is true in it, or if units run out and some have what is not.
+    // True if the log is much larger than its live records. Also true if units run out, and some hold dead records.
     [[nodiscard]] bool is_due() const noexcept;
-    // How many bytes of the log have one in them, on average, that is no longer true; and one more.
+    // Returns how many bytes of the log hold one dead byte on average, plus one.
     [[nodiscard]] std::uint32_t pace() const noexcept;
-    // Reads about so many bytes of the oldest unit. What it stages is to be committed.
+    // Reads about `bytes` of the oldest unit. The caller then commits what was staged.
     void step(std::uint32_t bytes);
-    // What was staged is durable. Writes the superblock, which names the next unit as the oldest, if all of this one
-    // was read. Returns whether.
+    // If all of the oldest unit was read, writes a superblock that names the next unit as the oldest, and returns true.
+    // All that was staged is durable.
     [[nodiscard]] bool name_next() noexcept;
-    // The superblock is durable. The unit that it named before is free.
+    // Frees the unit that the former superblock named. The new superblock is durable.
     void give_back() noexcept;
-    // All of the oldest unit was read: it is to be given back before anything else is done.
+    // True if all of the oldest unit was read. That unit must be given back before anything else.
     [[nodiscard]] bool is_at_end() const noexcept { return at_end_; }
-    // An entry of the log could not be read any more: cleaning has stopped.
+    // True if an entry of the log could not be read: cleaning has stopped.
     [[nodiscard]] bool is_stuck() const noexcept { return stuck_; }
 
 private:
@@ -43,7 +43,7 @@ private:
     BlockMap& map_;
     Log& log_;
     Tables& tables_;
-    std::optional<EntryReader> reader_;  // of the oldest unit
+    std::optional<EntryReader> reader_;  // for the oldest unit
     std::vector<std::uint8_t> moved_;    // records
     bool at_end_ = false;                // of the oldest unit
     bool stuck_ = false;

@@ -1,4 +1,4 @@
-// Blocks that somebody still reads, though no chunk may have them any more.
+// Blocks that are still read, though they may belong to no chunk any more.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -16,7 +16,7 @@ struct Hold {
     std::vector<BlockRun> runs{};
 };
 
-// The map outlives it.
+// Counts the readers of blocks. The map outlives it.
 class Holds {
 public:
     explicit Holds(BlockMap& map) noexcept : map_(map) {}
@@ -25,7 +25,7 @@ public:
             ++held_[run.first + i];
         }
     }
-    // Blocks that were freed meanwhile are free now.
+    // Ends a hold. Blocks that were freed during it are free now.
     // mutants: fs-holds-release
     void release(const BlockRun& run) {
         for (std::uint32_t i = 0; i != run.count; ++i) {
@@ -40,7 +40,7 @@ public:
             held_.erase(found);
         }
     }
-    // No chunk has these blocks any more. Those that nobody reads are free.
+    // Frees blocks that belong to no chunk any more. Blocks that are still read are freed at their release.
     // mutants: fs-holds-free
     void free(const BlockRun& run) {
         for (std::uint32_t i = 0; i != run.count; ++i) {
@@ -69,7 +69,7 @@ private:
     }
 
     BlockMap& map_;
-    absl::flat_hash_map<std::uint32_t, std::uint32_t> held_;  // by block: how many read it; whether it was freed
+    absl::flat_hash_map<std::uint32_t, std::uint32_t> held_;  // by block: number of readers, and whether it was freed
 };
 
 }  // namespace cairn::fs

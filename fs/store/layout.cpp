@@ -17,7 +17,7 @@ constexpr std::uint32_t kVersion = 1;
 struct RawSuperblock {
     std::uint64_t magic;
     std::uint32_t version;
-    std::uint32_t crc;  // of what follows
+    std::uint32_t crc;  // of the fields after it
     std::uint64_t edition;
     std::uint64_t store_id;
     std::uint64_t name_key;
@@ -27,7 +27,7 @@ struct RawSuperblock {
     std::uint32_t oldest_unit;
     std::uint32_t seed;
 };
-static_assert(sizeof(RawSuperblock) == 64);  // one line
+static_assert(sizeof(RawSuperblock) == 64);  // one cache line
 
 std::uint32_t crc_of(const RawSuperblock& raw) noexcept {
     constexpr std::size_t kFrom = offsetof(RawSuperblock, edition);

@@ -12,8 +12,8 @@ namespace cairn::fs {
 namespace {
 
 struct RawEntry {
-    std::uint32_t crc;    // of all that follows, continuing that of the entry before
-    std::uint32_t bytes;  // of the records
+    std::uint32_t crc;    // of all bytes after it; continues that of the entry before
+    std::uint32_t bytes;  // length of the records
     std::uint64_t number;
 };
 static_assert(sizeof(RawEntry) == 16);

@@ -1,4 +1,4 @@
-// The names of a directory, in the order of their hashes: where a reader stopped is found again whatever has changed.
+// The names of a directory, in the order of their hashes. So a reader's place is found again after any change.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -27,11 +27,11 @@ public:
     DentryState state{};
 
 private:
-    absl::InlinedVector<char, 40> name_;  // most names need no memory of their own
+    absl::InlinedVector<char, 40> name_;  // memory of its own only for long names
 };
 
-// The tree has hashes and pointers alone, so that it is flat: what lies far apart in memory is what a look-up waits
-// for. Names with the same hash stand beside each other.
+// The tree holds only hashes and pointers, so it is flat: a look-up waits mainly for memory that lies far apart. Names
+// with the same hash stand next to each other.
 class Names {
 public:
     using ByHash = absl::btree_multimap<std::uint64_t, std::unique_ptr<NamedState>>;
@@ -41,7 +41,7 @@ public:
         const auto found = find_place(hash, name);
         return found == by_hash_.end() ? nullptr : &found->second->state;
     }
-    // The name is there, new or not.
+    // Returns the state of a name. Adds the name if it is new.
     DentryState& put(std::uint64_t hash, std::string_view name) {
         auto at = by_hash_.lower_bound(hash);
         for (; at != by_hash_.end() && at->first == hash; ++at) {
@@ -51,7 +51,7 @@ public:
         }
         return by_hash_.emplace_hint(at, hash, std::make_unique<NamedState>(name))->second->state;
     }
-    // The name is there (asserted).
+    // Removes a name, which exists (asserted).
     void erase(std::uint64_t hash, std::string_view name) {
         const auto found = find_place(hash, name);
         CAIRN_ASSERT(found != by_hash_.end());
@@ -59,10 +59,10 @@ public:
     }
     [[nodiscard]] bool empty() const noexcept { return by_hash_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return by_hash_.size(); }
-    // In order: pairs of a hash and a pointer to a NamedState.
+    // Iterates in order over pairs of a hash and a pointer to a NamedState.
     [[nodiscard]] Place begin() const noexcept { return by_hash_.begin(); }
     [[nodiscard]] Place end() const noexcept { return by_hash_.end(); }
-    // The first name whose hash is not below.
+    // Returns the first name with this hash or a higher one.
     [[nodiscard]] Place from(std::uint64_t hash) const noexcept { return by_hash_.lower_bound(hash); }
 
 private:

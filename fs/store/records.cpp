@@ -11,7 +11,7 @@ namespace cairn::fs {
 
 namespace {
 
-// On the medium: new ones come behind the last.
+// The values are on the medium, so new kinds are added at the end.
 enum class Kind : std::uint8_t {
     None,
     Inode,
@@ -36,8 +36,8 @@ constexpr std::uint32_t kHeaderBytes = 8;
 struct RawHeader {
     Kind kind;
     std::uint8_t zero;
-    std::uint16_t bytes;  // with this, without what fills it up to a multiple of 8
-    std::uint32_t more;   // of its kind
+    std::uint16_t bytes;  // length with this header, without the padding to a multiple of 8
+    std::uint32_t more;   // depends on the kind
 };
 static_assert(sizeof(RawHeader) == kHeaderBytes);
 
@@ -76,7 +76,7 @@ private:
     std::size_t begin_;
 };
 
-// Takes the fields of a record. What is missing reads as zero, and failed() tells.
+// Reads the fields of a record. A missing field reads as zero, and failed() is true afterwards.
 class Reader {
 public:
     explicit Reader(std::span<const std::uint8_t> body) noexcept : rest_(body) {}
@@ -96,7 +96,7 @@ public:
         const std::span<const std::uint8_t> text = take_rest();
         return {reinterpret_cast<const char*>(text.data()), text.size()};
     }
-    // All was there, and nothing else.
+    // True if the record was read to its end, and no field was missing.
     [[nodiscard]] bool fits() const noexcept { return !failed_ && rest_.empty(); }
 
 private:
@@ -188,7 +188,7 @@ private:
     }
 };
 
-// The body of a record; `more` is of its header. What does not fit its kind is nothing.
+// The body of a record, or nothing if the bytes do not fit their kind. `more` is from the header.
 using Body = std::optional<Record>;
 
 Body read_inode(Reader& body, std::uint32_t, std::vector<Extent>&) {
@@ -208,7 +208,7 @@ Body read_dentry(Reader& body, std::uint32_t mode, std::vector<Extent>&) {
     return !dentry.name.empty() && dentry.name.size() <= kLongestName ? Body(dentry) : std::nullopt;
 }
 
-// Extents are in order, and each has blocks.
+// Reads extents. Returns false if they are not in order, or one has no blocks.
 // mutants: fs-records-read-extents
 bool read_extents(std::span<const std::uint8_t> raws, std::vector<Extent>& extents) {
     extents.clear();
@@ -308,7 +308,7 @@ std::optional<Record> RecordReader::next() {
     if (rest_.empty() || failed_) {
         return std::nullopt;
     }
-    failed_ = true;  // until all of it fits
+    failed_ = true;  // reset below once all of it fits
     RawHeader header{};
     if (rest_.size() < sizeof(header)) {
         return std::nullopt;

@@ -1,4 +1,4 @@
-// Changes, data and space.
+// A store's changes, data and space.
 #include "fs/store/store.hpp"
 
 #include <algorithm>
@@ -7,8 +7,8 @@ namespace cairn::fs {
 
 namespace {
 
-// Units of the log that changes leave to those that give space back, and these to the cleaning. The more of a log is
-// true, the more of it is not by the time that cleaning is worth while; growing leaves so much.
+// Units of the log that growing changes leave to changes that give space back, and the latter leave to cleaning. The
+// more live records a log has, the more dead ones it has when cleaning pays. That is why growing leaves this many.
 constexpr std::size_t kLeftByGrowing = 8;
 constexpr std::size_t kLeftByShrinking = 4;
 constexpr std::size_t kLeftByMarks = 2;
@@ -67,7 +67,7 @@ void Store::discard(Change& change) {
     change.clear();
 }
 
-// Data are there before the records that show them; blocks are free once the records that no longer show them are.
+// Data are durable before the records that show them. Blocks become free after the records that no longer show them.
 // mutants: fs-store-commit
 void Store::commit() {
     if (data_unfenced_) {
@@ -89,8 +89,8 @@ void Store::free_blocks() {
     freed_.clear();
 }
 
-// Pages come to the medium in any order. So what is free is used only once the records that say so are there, and what
-// stands behind the last Synced is believed only as far as its data are there.
+// Pages reach the medium in any order. So freed space is used only once the records that free it are on the medium.
+// Entries after the last Synced are believed only as far as their data are there.
 // mutants: fs-store-sync
 Status Store::sync() {
     commit();

@@ -1,4 +1,4 @@
-// Stores made, and read again.
+// How stores are made and opened.
 #include <fmt/format.h>
 
 #include "fs/store/store.hpp"
@@ -22,7 +22,8 @@ std::string refusal_of(SuperblockFault fault) {
     return "there is no store";
 }
 
-// Returns the number of the last entry that tells that all before it, and their data, were on the medium; 0: none does.
+// Returns the number of the last entry before which all entries, and their data, were on the medium; 0 if there is
+// none.
 std::uint64_t last_synced(std::span<const std::uint8_t> region, const Superblock& superblock) {
     std::uint64_t last = 0;
     EntryReader reader(region, {superblock.oldest_unit, superblock.seed, superblock.number});
@@ -81,7 +82,7 @@ Result<std::unique_ptr<Store>> Store::format(Medium& medium, const StoreShape& s
     store->superblock_.oldest_unit = unit;
     store->log_.open({{unit, superblock.seed, superblock.number}}, 0, superblock.seed, superblock.number);
     (void)store->log_.refill();
-    // Both copies: the older one of a former store does not count.
+    // Written twice, so that an older copy of a former store does not count.
     write_superblock(medium, store->superblock_);
     if (Status marked = store->mark_life(); !marked.ok()) {
         return marked.error();
@@ -180,7 +181,7 @@ Status Store::take_chunks() {
     return sound ? Status(Nothing{}) : Error{"two chunks of the store have one block", kRemedy};
 }
 
-// What an earlier life left behind the log's end does not continue what comes now.
+// Makes this life's entries differ: old entries after the log's end then do not continue them.
 // mutants: fs-store-mark-life
 Status Store::mark_life() {
     Change change;

@@ -7,13 +7,13 @@ namespace cairn::fs {
 
 namespace {
 
-// Appends the blocks of `old` that no extent of `kept` has. Both are in order of their place in the chunk; blocks that
-// stay stay at their place.
+// Appends the blocks of `old` that no extent of `kept` has. Both are in order of their place in the chunk. A block that
+// stays keeps its place.
 // mutants: fs-tables-subtract
 void subtract(const std::vector<Extent>& old, std::span<const Extent> kept, std::vector<BlockRun>& freed) {
     auto next = kept.begin();
     for (const Extent& extent : old) {
-        std::uint32_t from = 0;  // in the extent
+        std::uint32_t from = 0;  // place in the extent
         const auto free_up_to = [&](std::uint32_t to) {
             if (to > from) {
                 freed.push_back({extent.run.first + from, to - from});

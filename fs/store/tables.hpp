@@ -1,4 +1,4 @@
-// What a store knows: the state of its objects, built from the records of its log.
+// The state of a store's objects, built from the records of its log.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -18,7 +18,7 @@
 
 namespace cairn::fs {
 
-// Objects by their ids, in many small tables: none of them is ever moved as a whole for long.
+// Objects by their ids, in many small tables, so that growth never moves all objects at once.
 template <class Id, class Object>
 class Table {
 public:
@@ -41,7 +41,7 @@ public:
             for_each_of(part, run);
         }
     }
-    // Which part an object is in never changes.
+    // An object never changes its part.
     static constexpr std::size_t kParts = 256;
     template <class Do>
     void for_each_of(std::size_t part, Do&& run) const {
@@ -59,7 +59,7 @@ private:
 
 struct InodeState {
     Inode inode{};       // without its target
-    std::string target;  // of a symbolic link
+    std::string target;  // for a symbolic link
     LogSpot spot{};
 };
 
@@ -84,16 +84,16 @@ class Tables {
 public:
     explicit Tables(std::uint64_t name_key) noexcept : name_key_{name_key, ~name_key} {}
 
-    // The record is the object's state from now on. Blocks that no chunk has any more are appended to `freed`.
+    // Takes a record as the object's state. Appends blocks to `freed` that belong to no chunk any more.
     void apply(const Record& record, const LogSpot& spot, std::vector<BlockRun>& freed);
     // True if the record at this place is an object's state.
     [[nodiscard]] bool is_live(const Record& record, const LogSpot& spot) const;
-    // The record of a live object stands there now.
+    // Sets a new place for the record of a live object.
     void move(const Record& record, const LogSpot& spot);
 
     [[nodiscard]] const InodeState* inode(const FileId& id) const noexcept { return inodes_.find(id); }
     [[nodiscard]] const ChunkState* chunk(const ChunkId& id) const noexcept { return chunks_.find(id); }
-    // Returns the number of a file's last chunk in front of this one; nothing if there is none.
+    // Returns the number of a file's last chunk before this one, or nothing if there is none.
     [[nodiscard]] std::optional<std::uint32_t> chunk_before(const FileId& file, std::uint64_t index) const noexcept;
     [[nodiscard]] const AnswerState* answer(const AnswerId& id) const noexcept { return answers_.find(id); }
     [[nodiscard]] const DentryState* dentry(const FileId& parent, std::string_view name) const;
@@ -117,10 +117,10 @@ private:
 
     SipKey name_key_;
     Table<FileId, InodeState> inodes_;
-    Table<FileId, Names> directories_;  // by parent
+    Table<FileId, Names> directories_;  // by the directory's id
     Table<ChunkId, ChunkState> chunks_;
-    // Of each file all but its first chunk, which is the only one of most files: who cuts a sparse one looks at no
-    // hole.
+    // Each file's chunks but chunk 0, which is the only chunk of most files. So a cut of a sparse file visits existing
+    // chunks only.
     Table<FileId, absl::btree_set<std::uint32_t>> further_chunks_;
     Table<AnswerId, AnswerState> answers_;
     Table<std::uint64_t, IntentState> intents_;
