@@ -20,21 +20,21 @@ constexpr std::uint32_t kJobsMax = 65536;
 
 }  // namespace
 
-// What one thread has of its own: two rings of jobs, each written by one side, whose counters are also what the sides
-// sleep on. No more than the rings' size is ever out, so that they can not overrun. Departs: not readerwriterqueue,
-// whose order is made by fences, which g++ refuses to compile for TSan (-Wtsan); and it would only repeat the counters.
+// One thread's part: two rings of jobs, each written by one side. The sides also sleep on the rings' counters. At most
+// a ring's size of jobs is out, so the rings cannot overrun. Departs: does not use readerwriterqueue. Its order is made
+// by fences, which g++ refuses to compile for TSan (-Wtsan), and it would only repeat the counters.
 struct BackgroundPool::Lane {
     explicit Lane(std::uint32_t jobs_max)
         : waiting(std::bit_ceil(jobs_max)), done(waiting.size()), mask(waiting.size() - 1) {}
 
-    std::vector<BackgroundJob*> waiting;  // entry by counter, of those submitted
-    std::vector<BackgroundJob*> done;     // of those finished
+    std::vector<BackgroundJob*> waiting;  // indexed by counter; submitted jobs
+    std::vector<BackgroundJob*> done;     // finished jobs
     std::size_t mask;
     alignas(64) std::atomic<std::uint32_t> submitted{0};  // written by the worker, as the next two; wraps
     std::uint32_t jobs = 0;                               // handed over and not taken back
-    std::uint32_t taken = 0;                              // of those finished
+    std::uint32_t taken = 0;                              // finished jobs that were taken back
     alignas(64) std::atomic<std::uint32_t> finished{0};   // written by the thread, as the next one; wraps
-    std::uint32_t begun = 0;                              // of those submitted
+    std::uint32_t begun = 0;                              // submitted jobs that were begun
     std::thread thread;
 };
 
@@ -92,7 +92,7 @@ BackgroundPool::~BackgroundPool() {
     CAIRN_ASSERT(!attached_);
     stop_.store(true, std::memory_order_relaxed);
     for (const std::unique_ptr<Lane>& lane : lanes_) {
-        lane->submitted.fetch_add(1, std::memory_order_release);  // no job, but shows the thread `stop_`
+        lane->submitted.fetch_add(1, std::memory_order_release);  // not a job: lets the thread see `stop_`
         lane->submitted.notify_one();
     }
     for (const std::unique_ptr<Lane>& lane : lanes_) {
@@ -102,7 +102,7 @@ BackgroundPool::~BackgroundPool() {
     }
 }
 
-// A thread's life. It sleeps on the number of jobs submitted, as long as it has begun them all: no wake-up is lost.
+// Runs a thread. It sleeps on the number of submitted jobs while it has begun all of them, so no wake-up is lost.
 void BackgroundPool::serve(Lane& lane) noexcept {
     for (;;) {
         lane.submitted.wait(lane.begun, std::memory_order_acquire);  // pairs with the release in ~BackgroundPool()
@@ -117,7 +117,7 @@ bool BackgroundPool::has_next(const Lane& lane) noexcept {
     return lane.submitted.load(std::memory_order_acquire) != lane.begun;  // pairs with the release in dispatch()
 }
 
-// A job may have waited here behind a long one.
+// A job may have waited here for a long one.
 // mutants: rpc-background-pool-run-next
 bool BackgroundPool::run_next(Lane& lane) noexcept {
     if (!has_next(lane)) {
@@ -169,7 +169,7 @@ void BackgroundPool::submit(BackgroundJob& job) noexcept {
     dispatch(Instant{});
 }
 
-// Each to the thread that has the fewest. What waits waits for a thread: when a job is submitted none of them is late.
+// Gives each job to the thread that has the fewest. Other jobs wait for a thread. A job is not late at its submission.
 // mutants: rpc-background-pool-dispatch
 void BackgroundPool::dispatch(Instant now) noexcept {
     const auto fewer = [](const auto& one, const auto& other) { return one->jobs < other->jobs; };

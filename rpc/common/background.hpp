@@ -1,5 +1,4 @@
-// Background handlers. Requests whose work takes long go to threads of the application, so that the worker goes on
-// polling.
+// Background handlers. Requests with long work go to threads of the application, so that the worker goes on polling.
 #pragma once
 
 #include <atomic>
@@ -16,8 +15,9 @@
 
 namespace cairn::rpc {
 
-// One request on its way to a thread and back. Only the worker uses MsgPool: it takes all memory of a job before it
-// hands the job over, and gives it back afterwards. So a response cannot grow beyond what its type was registered with.
+// One request on its way to a thread and back. Only the worker uses MsgPool. It takes all memory of a job before it
+// hands the job over, and gives it back afterwards. So an answer cannot become longer than the registered length of its
+// type.
 struct BackgroundJob {
     RequestHandle handle{};
     BackgroundHandler function = nullptr;
@@ -26,7 +26,7 @@ struct BackgroundJob {
     MsgBuffer response{};  // `bytes` is the size of the answer
     std::uint32_t response_bytes_max = 0;
     std::uint64_t trace = 0;              // as in Request
-    Instant deadline = Instant::never();  // of the caller: a thread that sees it past does not begin the job
+    Instant deadline = Instant::never();  // the caller's; a thread that sees it past does not begin the job
     bool is_late = false;                 // no thread began it in time; valid once it is finished
     BackgroundJob* next = nullptr;        // the next job that waits for a thread
     std::uint8_t type = 0;
@@ -43,8 +43,8 @@ public:
     [[nodiscard]] std::uint8_t type() const noexcept { return job_.type; }
     [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept { return job_.request.span(); }
     [[nodiscard]] std::uint64_t trace() const noexcept { return job_.trace; }
-    // Returns room for the answer, all 0. Without a call the answer is empty; a further call changes the size of the
-    // same room, and keeps what was written. Returns no room if `bytes` exceeds what the type was registered with.
+    // Returns room for the answer, all 0. Without a call the answer is empty. A further call changes the size of the
+    // same room, and keeps what was written. Returns no room if `bytes` exceeds the registered length of the type.
     [[nodiscard]] std::span<std::uint8_t> reserve(std::uint32_t bytes) noexcept {
         if (bytes > job_.response_bytes_max) {
             return {};
@@ -60,11 +60,11 @@ struct BackgroundConfig {
     std::uint32_t threads = 1;
     bool stepped = false;         // starts no threads; the pool's owner runs their jobs by run_one()
     std::uint32_t jobs_max = 64;  // jobs that wait, run, or are finished and not given back
-    // Jobs that a thread has at a time. With more than one a busy thread wakes less often, but a job may wait behind a
-    // long one while other threads are idle.
+    // Jobs that a thread has at a time. If there are several, a busy thread wakes less often. But a job may then wait
+    // for a long one while other threads are idle.
     std::uint32_t jobs_per_thread = 1;
-    // The threads run on these CPUs. Empty: where the thread that creates the pool may run. EAL pins that thread to one
-    // CPU, on which a worker polls; see pmd::cpus_beside_lcores().
+    // The CPUs of the threads. If empty, the CPUs of the thread that creates the pool. EAL pins that thread to one CPU,
+    // on which a worker polls; see pmd::cpus_beside_lcores().
     std::vector<std::uint32_t> cpus{};
     void (*wake)(void* context) = nullptr;  // a thread calls it after each job, for a worker that may sleep
     void* wake_context = nullptr;           // outlives the pool
@@ -75,7 +75,7 @@ struct BackgroundConfig {
 // thread has room wait in order at the worker. An idle thread sleeps on a futex.
 class BackgroundPool {
 public:
-    // Errors: the system gives no thread; limits out of range.
+    // Makes a pool and starts its threads. Errors: the system gives no thread; limits out of range.
     static Result<std::unique_ptr<BackgroundPool>> create(const BackgroundConfig& config);
     ~BackgroundPool();
     BackgroundPool(const BackgroundPool&) = delete;
@@ -88,8 +88,8 @@ public:
 
     // Only the endpoint calls the functions below, on its worker's thread.
     void attach() noexcept;
-    // The time by which threads tell whether a job is late. It goes forward with the worker's turns, so that behind a
-    // worker that sleeps a job may begin late.
+    // Sets the time by which threads judge whether a job is late. It goes forward with the worker's turns. So while the
+    // worker sleeps, a job may begin after its deadline.
     void keep_time(Instant now) noexcept { now_ns_.store(now.ns, std::memory_order_relaxed); }
     // Returns an unused job, or nullptr if jobs_max jobs are out.
     [[nodiscard]] BackgroundJob* take() noexcept;
@@ -97,16 +97,16 @@ public:
     void submit(BackgroundJob& job) noexcept;
     // True if a finished job waits. It costs one atomic load.
     [[nodiscard]] bool any_finished() const noexcept { return finished_.load(std::memory_order_acquire) != taken_; }
-    // Returns a finished job, or nullptr. The caller gives it back by give_back(). The next one that waits goes to its
-    // thread.
+    // Returns a finished job, or nullptr. The caller gives it back by give_back(). Its thread gets the next waiting
+    // job.
     [[nodiscard]] BackgroundJob* poll_finished(Instant now) noexcept;
-    // Returns a job that no thread got before its deadline, or nullptr. Likewise to be given back.
+    // Returns a job that no thread got before its deadline, or nullptr. The caller gives it back by give_back().
     [[nodiscard]] BackgroundJob* take_overdue() noexcept;
     // True if jobs are out and the worker must look for finished ones from time to time, since nothing wakes it.
     // mutants: rpc-background-pool-wants-polling
     [[nodiscard]] bool wants_polling() const noexcept { return config_.wake == nullptr && out_ != 0; }
-    // Returns the jobs that are out, one per call, and nullptr after the last one. Waits for a job that runs until it
-    // is finished. A job that no thread has begun is returned without being run.
+    // Returns the jobs that are out, one per call, and nullptr after the last one. Waits until a running job is
+    // finished. A job that no thread has begun is returned without being run.
     [[nodiscard]] BackgroundJob* drain() noexcept;
     void detach() noexcept;  // called after drain() has returned nullptr
 

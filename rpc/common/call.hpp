@@ -1,4 +1,4 @@
-// Calls and their results: what a client posts and gets back in every RPC system of Cairn.
+// Calls and their results, as clients of every RPC system of Cairn post and get them.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ enum class CallStatus : std::uint8_t {
     NotExecuted,     // the server's handler takes no such request
     TableFull,       // only from co_await call(): the call was not posted
     RequestTooLong,  // the server takes no request of this size; from co_await call() also: the call was not posted
-    BadResponse,     // only from typed calls: the response has another size than the method says
+    BadResponse,     // only from typed calls: the response is no value of the method's type
 };
 
-// How a call ended. `response` is valid until the completion returns. It lies in the call's response buffer if the call
-// has one, else in memory of the endpoint.
+// The result of a call. `response` is valid until the completion returns. It lies in the call's response buffer if the
+// call has one, else in memory of the endpoint.
 struct CallResult {
     CallStatus status = CallStatus::Ok;
     std::span<const std::uint8_t> response{};
@@ -48,8 +48,10 @@ struct Call {
     void* context = nullptr;
     std::uint64_t tag = 0;
     Instant deadline = Instant::never();
-    std::uint64_t trace = 0;  // names what the call is part of, for the server's handler, where the system carries it
-    bool ends_with_endpoint = false;  // true: the endpoint's end completes the call with Disconnected; else forgets it
+    std::uint64_t trace = 0;  // tells the server's handler, if the system carries it, to which larger work the call
+                              // belongs
+    bool ends_with_endpoint = false;  // if true, the endpoint's end completes the call with Disconnected; otherwise the
+                                      // call is forgotten
 };
 
 using CallId = std::uint64_t;  // 0: none

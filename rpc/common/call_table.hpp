@@ -1,4 +1,4 @@
-// The calls of a client from post to completion: ids, deadlines, results, and the calls that wait to be sent.
+// The calls of a client from post to completion: ids, deadlines, results, and calls that wait to be sent.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class CallTable {
 public:
     static constexpr std::uint8_t kNoSlot = 0xff;
 
-    // `failed` counts the calls that do not end with Ok. It outlives the table.
+    // Makes the table. `failed` counts the calls that do not end with Ok. It outlives the table.
     CallTable(std::uint32_t calls_max, telemetry::Counter& failed);
 
     [[nodiscard]] bool is_full() const noexcept { return free_ == kNone; }

@@ -1,4 +1,4 @@
-// The parts of the call table that few calls need: backlogs, deadlines, cancellation, and copies of responses.
+// The less frequent parts of the call table: backlogs, deadlines, cancellation, and copies of responses.
 #include "lib/base/copy.hpp"
 #include "rpc/common/call_table.hpp"
 
@@ -66,7 +66,7 @@ CallStatus CallTable::take_response(MsgBuffer& into, std::span<const std::uint8_
         response = {};
         return CallStatus::ResponseTooLong;
     }
-    if (response.data() != into.data) {  // else the response was put together there
+    if (response.data() != into.data) {  // otherwise the response was assembled there
         copy_bytes(into.data, response.data(), response.size());
     }
     into.bytes = static_cast<std::uint32_t>(response.size());

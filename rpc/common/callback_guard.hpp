@@ -1,4 +1,4 @@
-// Asserts that no endpoint is destroyed by its own callbacks: it would go on in memory that is gone.
+// Asserts that callbacks of an endpoint do not destroy that endpoint: it would go on in memory that is gone.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ public:
         std::uint32_t& depth_;
     };
 
-    // Held by a function that may run callbacks.
+    // Enters a function that may run callbacks. The function keeps the scope until it returns.
     Scope enter() noexcept { return Scope(depth_); }
-    // Called first by the endpoint's destructor.
+    // Asserts that no callback is running. The endpoint's destructor calls it first.
     // mutants: rpc-callback-guard-assert-outside
     void assert_outside() const noexcept { CAIRN_ASSERT(depth_ == 0); }
 

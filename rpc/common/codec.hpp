@@ -1,4 +1,4 @@
-// How values travel in messages: Codec<T> turns a T into bytes and back.
+// The form of values in messages: Codec<T> turns a T into bytes and back.
 //
 // Plain values, strings and vectors of plain values have codecs. Other types get one by a specialisation, without a
 // code generator:
@@ -7,7 +7,7 @@
 //     struct cairn::rpc::Codec<Name> {
 //         static std::size_t bytes_of(const Name& name) { return name.text.size(); }
 //         static void put(const Name& name, std::span<std::uint8_t> room);             // room has bytes_of(name) bytes
-//         static std::optional<Name> get(std::span<const std::uint8_t> bytes);         // nothing: they are no Name
+//         static std::optional<Name> get(std::span<const std::uint8_t> bytes);         // nothing if they are no Name
 //     };
 #pragma once
 
@@ -31,7 +31,7 @@ concept PlainValue = std::is_trivially_copyable_v<T> && std::is_default_construc
 template <class T>
 struct Codec;
 
-// T has a codec. get() sees a peer's bytes: it takes any bytes, and allocates no more than their length tells.
+// T has a codec. get() sees a peer's bytes. So it takes any bytes, and allocates no more than their number suggests.
 template <class T>
 concept Serialisable = requires(const T& value, std::span<std::uint8_t> room, std::span<const std::uint8_t> bytes) {
     { Codec<T>::bytes_of(value) } -> std::convertible_to<std::size_t>;
@@ -58,7 +58,7 @@ struct Codec<T> {
     }
 };
 
-// The elements one behind the other. Bytes that are not a whole number of elements are no such value.
+// The elements in order. Bytes that are not a whole number of elements are no such value.
 template <class List>
 struct ListCodec {
     using Element = typename List::value_type;
@@ -85,18 +85,18 @@ struct Codec<std::string> : ListCodec<std::string> {};
 template <PlainValue T>
 struct Codec<std::vector<T>> : ListCodec<std::vector<T>> {};
 
-// All values of T have as many bytes: Codec<T>::kBytes.
+// All values of T take the same number of bytes: Codec<T>::kBytes.
 template <class T>
 concept OfOneSize = requires {
     Codec<T>::kBytes;
 };
-// The bytes of any T; 0 if there is no such number.
+// The number of bytes of any T, or 0 if it differs between values.
 template <class T>
 constexpr std::uint32_t kMostBytesOf = 0;
 template <OfOneSize T>
 constexpr std::uint32_t kMostBytesOf<T> = Codec<T>::kBytes;
 
-// The bytes of a value. Values of one size need no memory of the heap.
+// The bytes of a value. Values of a fixed size need no memory of the heap.
 template <Serialisable T>
 class Encoded {
 public:

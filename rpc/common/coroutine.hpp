@@ -1,4 +1,4 @@
-// co_await for RPC: calls that a coroutine awaits, and handlers that are coroutines.
+// co_await for RPC: a coroutine can await calls, and a handler can be a coroutine.
 //
 //     Task<> relay(void* context, Request<Endpoint> request) {  // answers with what another server says
 //         auto& self = *static_cast<Relay*>(context);
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] Last final_suspend() const noexcept { return {}; }
     [[noreturn]] void unhandled_exception() const noexcept { std::terminate(); }
 
-    std::coroutine_handle<> awaited_by{};  // empty: the task is detached
+    std::coroutine_handle<> awaited_by{};  // empty if the task is detached
 };
 
 template <class T>
@@ -70,7 +70,7 @@ public:
     void take() const noexcept {}
 };
 
-// A coroutine that was called and has not begun, or is awaited. It owns the frame until it is detached.
+// A task that has not begun, or is awaited. It owns the frame until it is detached.
 template <class T>
 class [[nodiscard]] Task {
 public:
@@ -89,8 +89,8 @@ public:
         }
     }
 
-    // Begins the task. The awaiting coroutine resumes with its result when it ends. Only a temporary can be awaited, so
-    // the frame lives as long as the awaiting expression.
+    // Begins the task when awaited. The awaiting coroutine resumes with the result when the task ends. Only a temporary
+    // can be awaited, so the frame lives as long as the awaiting expression.
     [[nodiscard]] auto operator co_await() && noexcept {
         struct Awaiter {
             std::coroutine_handle<promise_type> frame;
@@ -118,7 +118,7 @@ inline void start(Task<> task) noexcept {
     std::move(task).detach();
 }
 
-// The part of an RPC system's endpoint that awaiting a call needs. The completion of a call never runs inside post().
+// The functions of an RPC endpoint that co_await call() needs. The completion of a call never runs inside post().
 template <class T>
 concept Caller = requires(T& endpoint, SessionId session, const Call& call, Instant now) {
     { endpoint.post(session, call, now) } -> std::same_as<Posted>;
@@ -164,14 +164,14 @@ template <Caller Endpoint>
     return {endpoint, session, what, now, id};
 }
 
-// Refuses the request if `handling` ends without an answer.
+// Runs `handling`. If it ends without an answer, the request is refused.
 inline Task<> answered_or_dropped(Task<> handling, KeptRequest /*request*/) {
     co_await std::move(handling);
 }
 
-// A Handler made of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
-// valid until Function first waits. Its handle stays valid until the session ends; then reserve() gives no room. A
-// request that Function has not answered at its end is refused.
+// Makes a Handler of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
+// valid until Function first waits. Its handle stays valid until the session ends; then reserve() gives no room. If
+// Function ends without an answer, the request is refused.
 // mutants: rpc-coroutine-handler
 template <auto Function, class Endpoint>
 void coroutine_handler(void* context, const Request<Endpoint>& request) noexcept {

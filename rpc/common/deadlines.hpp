@@ -14,18 +14,18 @@ namespace cairn::rpc {
 class Deadlines {
 public:
     static constexpr std::int64_t kScale = 200;
-    static constexpr Duration kSlot{roce::kSlot.ns * kScale};  // advance() hands a deadline out at most so much late
+    static constexpr Duration kSlot{roce::kSlot.ns * kScale};  // advance() hands a deadline out at most this late
     using Handle = roce::TimingWheelHandle;
 
     explicit Deadlines(std::uint32_t calls_max) : wheel_(kHorizon, calls_max, Instant{}) {}
 
-    // There is room for one deadline per call. The handle is never empty.
+    // Inserts a deadline; there is room for one per call. The handle is never empty.
     [[nodiscard]] Handle insert(std::uint32_t call, Instant deadline) noexcept {
         return wheel_.insert(call, {deadline.ns / kScale + (deadline.ns % kScale > 0 ? 1 : 0)});
     }
     void cancel(Handle handle) noexcept { wheel_.cancel(handle); }
-    // Calls sink(call) for each call whose time has come. The sink inserts a call again whose deadline has not passed.
-    // It may insert and cancel others.
+    // Calls sink(call) for each call whose time has come. If a call's deadline has not passed, the sink inserts it
+    // again. It may also insert and cancel others.
     template <class Sink>
     void advance(Instant now, Sink&& sink) noexcept {
         wheel_.advance({now.ns / kScale}, sink);
@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    static constexpr Duration kHorizon = milliseconds(4);  // in the wheel's scaled time: 8,192 slots, which last 0.8 s
+    static constexpr Duration kHorizon = milliseconds(4);  // in the wheel's scaled time: 8,192 slots, together 0.8 s
 
     roce::TimingWheel<std::uint32_t> wheel_;
 };

@@ -1,4 +1,4 @@
-// How many of an endpoint's sessions each host holds that opened them.
+// Counts the sessions that each host has opened to an endpoint.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace cairn::rpc {
 // For the control path: allocates. Each call takes time in the logarithm of the number of hosts.
 class HostShares {
 public:
-    // True if the host may have another session beside those that it holds and `asked` more, when so many places are
-    // free: it has less than three times as many. So a quarter of the places stays for others however many sessions a
-    // host opens. A second such host leaves a quarter of these.
+    // Returns true if the host may have another session while `free` places are free. It holds sessions, and has
+    // `asked` for more. Together these must be fewer than three times the free places. So a quarter of the places stays
+    // for others, however many sessions a host opens. A second such host leaves a quarter of that quarter.
     // mutants: rpc-host-shares-may-add
     [[nodiscard]] bool may_add(const net::IpAddress& host, std::size_t free, std::size_t asked = 0) const {
         return held_by(host) + asked < kShare * free;
@@ -24,7 +24,7 @@ public:
         return found == held_.end() ? 0 : found->second;
     }
     void add(const net::IpAddress& host) { ++held_[host.share_holder()]; }
-    // The host holds one (asserted).
+    // Removes a session of the host, which has one (asserted).
     // mutants: rpc-host-shares-remove
     void remove(const net::IpAddress& host) {
         const auto found = held_.find(host.share_holder());
@@ -37,7 +37,7 @@ public:
 private:
     static constexpr std::size_t kShare = 3;
 
-    std::map<net::IpAddress, std::size_t> held_;  // none holds 0
+    std::map<net::IpAddress, std::size_t> held_;  // an entry is never 0
 };
 
 }  // namespace cairn::rpc

@@ -7,7 +7,7 @@
 
 namespace cairn::rpc {
 
-// The head of a list. An entry is in one list at most, whose links are its members `next` and `previous`.
+// The head of a list. An entry is in one list at most; its members `next` and `previous` are the links.
 struct IndexList {
     std::uint32_t first = kNone;
 
@@ -21,7 +21,7 @@ struct IndexList {
         }
         first = index;
     }
-    // The entry is in this list.
+    // Removes an entry, which is in this list.
     // mutants: rpc-index-list-remove
     template <class Table>
     void remove(Table& table, std::uint32_t index) noexcept {

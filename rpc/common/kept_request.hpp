@@ -17,30 +17,31 @@ struct RequestHandle {
 
 class KeptRequest;
 
-// The server of an endpoint, as kept requests know it. Thread: the endpoint's.
+// The server of an endpoint, as kept requests see it. Thread: the endpoint's.
 class RequestKeeper {
 public:
     RequestKeeper() = default;
     RequestKeeper(const RequestKeeper&) = delete;
     RequestKeeper& operator=(const RequestKeeper&) = delete;
 
-    // The handler that runs will return without an answer. Does nothing for a stale handle.
+    // Notes that the running handler returns without an answer. Does nothing for a stale handle.
     virtual void keep(const RequestHandle& request) noexcept = 0;
-    // Nobody will answer the request. Its call ends with AnswerLost. Returns false if the handle is stale.
+    // Gives a request up. Its call ends with AnswerLost. Returns false if the handle is stale.
     virtual bool drop(const RequestHandle& request) noexcept = 0;
-    // Nobody has executed the request, nor will. Its call ends with NotExecuted. Returns false if the handle is stale.
+    // Gives a request up that was not executed, and will not be. Its call ends with NotExecuted. Returns false if the
+    // handle is stale.
     virtual bool decline(const RequestHandle& request) noexcept = 0;
 
 protected:
-    // All kept requests become stale. Members of derived classes hold none.
+    // Makes all kept requests stale. Members of derived classes hold none.
     inline virtual ~RequestKeeper();
 
 private:
     friend class KeptRequest;
-    KeptRequest* first_ = nullptr;  // of those that are kept
+    KeptRequest* first_ = nullptr;  // the first kept request
 };
 
-// A request that will be answered after its handler has returned. Whoever destroys it unanswered ends its call with
+// A request that is answered after its handler has returned. If it is destroyed without an answer, its call ends with
 // AnswerLost. It may outlive the endpoint; then it is stale.
 class [[nodiscard]] KeptRequest {
 public:
@@ -60,7 +61,7 @@ public:
     ~KeptRequest() { drop(); }
 
     [[nodiscard]] const RequestHandle& handle() const noexcept { return handle_; }
-    // Endpoints take it where they take a handle.
+    // Lets endpoints take it in place of a handle.
     operator const RequestHandle&() const noexcept { return handle_; }  // NOLINT(google-explicit-constructor)
     // Ends the call with AnswerLost, unless the request was answered. The object is stale afterwards.
     void drop() noexcept {
@@ -69,7 +70,7 @@ public:
         }
     }
 
-    // Likewise with NotExecuted. Returns false if it was answered.
+    // As drop(), but ends the call with NotExecuted. Returns false if the request was answered.
     bool decline() noexcept {
         RequestKeeper* const keeper = leave();
         return keeper != nullptr && keeper->decline(handle_);
@@ -88,7 +89,7 @@ private:
             }
         }
     }
-    // Returns the keeper, or nullptr if there is none (any more).
+    // Returns the keeper, or nullptr if there was none or it has ended.
     // mutants: rpc-kept-request-leave
     [[nodiscard]] RequestKeeper* leave() noexcept {
         RequestKeeper* const keeper = std::exchange(keeper_, nullptr);

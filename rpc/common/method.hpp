@@ -4,7 +4,7 @@
 //     rpc::serve<kGet, &Store::get>(endpoint, store);                        // std::string Store::get(const Key&)
 //     rpc::Typed<std::string> got = co_await rpc::invoke(endpoint, session, kGet, key, now);
 //
-// Any type that has a Codec is such a value.
+// Such a value is any type that has a Codec.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Method {
     std::uint32_t response_bytes_max = kMostBytesOf<ResponseValue>;
 };
 
-// How a typed call ended. It has a `value` if `status` is Ok. BadResponse: the response is no such value.
+// The result of a typed call. It has a `value` if `status` is Ok. BadResponse: the response is no such value.
 template <class T>
 struct Typed {
     CallStatus status = CallStatus::Ok;
@@ -52,7 +52,7 @@ template <class In, class Out>
 }
 
 template <class In, class Out>
-Call call_of(const Method<In, Out>& method, Encoded<In>&& request) = delete;  // it would not live
+Call call_of(const Method<In, Out>& method, Encoded<In>&& request) = delete;  // `request` would not live long enough
 
 // The awaiter of co_await invoke(). It posts the call and yields Typed<Out>. It keeps the bytes of `request`.
 template <Caller Endpoint, class In, class Out>
@@ -98,9 +98,9 @@ bool answer(const Request<Endpoint>& request, const Out& value) {
     return request.endpoint.respond(request.handle, request.now);
 }
 
-// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is declined:
-// its call ends with NotExecuted. One whose answer has no room is refused: its call ends with AnswerLost. `owner`
-// outlives the endpoint. Errors: those of RequestTypes::set_handler().
+// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is declined,
+// so its call ends with NotExecuted. A request without room for its answer is refused, so its call ends with
+// AnswerLost. `owner` outlives the endpoint. Errors: see RequestTypes::set_handler().
 // mutants: rpc-method-serve
 template <auto kMethod, auto kFunction, class Endpoint, class Owner>
 Status serve(Endpoint& endpoint, Owner& owner) {
@@ -110,7 +110,8 @@ Status serve(Endpoint& endpoint, Owner& owner) {
         [](void* context, const Request<Endpoint>& request) {
             const std::optional<In> value = Codec<In>::get(request.payload);
             if (value) {
-                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));  // else it is refused
+                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));  // if this fails, the
+                                                                                            // request is refused
             } else {
                 (void)request.decline();
             }

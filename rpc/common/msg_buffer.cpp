@@ -34,7 +34,7 @@ std::uint32_t MsgPool::bytes_for(std::uint32_t capacity_bytes) noexcept {
     return std::bit_ceil(std::max(capacity_bytes, mem::BufferPool::kSmallestBytes));  // a size class
 }
 
-// Buffers are powers of two. So they find room one beside the other, the longest first.
+// Buffers are powers of two. So they find room next to each other, the longest first.
 // mutants: rpc-msg-pool-longest-message
 std::uint32_t MsgPool::longest_message(std::uint32_t count, std::uint64_t taken_bytes) const noexcept {
     const auto holds = [this, count, taken_bytes](std::uint32_t bytes) {

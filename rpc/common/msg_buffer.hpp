@@ -1,4 +1,4 @@
-// MsgBuffer: the memory of a message. Headers are written into packet buffers, so that a message has all of its buffer.
+// MsgBuffer: the memory of a message. Headers are written into packet buffers, so a message has all of its buffer.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ namespace cairn::rpc {
 
 constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;  // the wire has 24 bits for the size
 
-// A handle, not an owner: MsgPool::release() ends it. Copying copies the handle.
+// Refers to memory without owning it: MsgPool::release() gives the memory back. A copy refers to the same memory.
 struct MsgBuffer {
-    static constexpr std::uint32_t kNoMessage = 0xffffffff;  // `bytes` where a message found no room
+    static constexpr std::uint32_t kNoMessage = 0xffffffff;  // value of `bytes` if a message found no room
 
     std::uint8_t* data = nullptr;  // first byte of the message
     std::uint32_t bytes = 0;       // current size of the message
@@ -24,8 +24,8 @@ struct MsgBuffer {
 
     [[nodiscard]] bool valid() const noexcept { return data != nullptr; }
     [[nodiscard]] std::span<std::uint8_t> span() const noexcept { return {data, bytes}; }
-    // Changes the size of the message, which fits (asserted), and returns the message. The bytes that are new are 0:
-    // memory of the pool holds former messages, also those of other peers.
+    // Changes the size of the message, which fits (asserted), and returns the message. New bytes are 0: memory of the
+    // pool holds earlier messages, also those of other peers.
     // mutants: rpc-msg-buffer-resize
     std::span<std::uint8_t> resize(std::uint32_t wanted) noexcept {
         CAIRN_ASSERT(wanted <= capacity);
@@ -49,15 +49,15 @@ public:
     [[nodiscard]] MsgBuffer allocate(std::uint32_t capacity_bytes) noexcept;
     // Releases the buffer and makes it invalid. Does nothing with an invalid buffer.
     void release(MsgBuffer& buffer) noexcept;
-    // Resizes a message, which loses its bytes if its buffer is too small. Without memory it returns no room and leaves
-    // an invalid buffer.
+    // Resizes a message. If its buffer is too small, the message loses its bytes. Without memory, returns no room and
+    // leaves an invalid buffer.
     [[nodiscard]] std::span<std::uint8_t> resize(MsgBuffer& buffer, std::uint32_t bytes) noexcept;
 
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return pool_.live_bytes(); }
     [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return pool_.capacity_bytes(); }
-    // Returns the size of the longest message of which the pool holds `count` beside buffers that take `taken_bytes` of
-    // it, if it has no others.
+    // Returns the size of the longest message of which the pool has room for `count`. Other buffers take `taken_bytes`
+    // of the pool.
     [[nodiscard]] std::uint32_t longest_message(std::uint32_t count = 1, std::uint64_t taken_bytes = 0) const noexcept;
     // Returns the bytes of the pool that a buffer of `capacity_bytes` takes.
     [[nodiscard]] static std::uint32_t bytes_for(std::uint32_t capacity_bytes) noexcept;

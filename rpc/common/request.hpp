@@ -1,4 +1,4 @@
-// What the handlers of a server get in every RPC system of Cairn: requests, and handles to answer them.
+// The arguments of a server's handlers in every RPC system of Cairn: requests, and handles to answer them.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,27 @@ struct Request {
     std::uint8_t type;
     std::span<const std::uint8_t> payload;
     Instant now;
-    std::uint64_t trace = 0;  // of the caller's call; 0: none, or the RPC system does not carry it
+    std::uint64_t trace = 0;  // the call's; 0 if there is none, or the RPC system does not carry it
 
-    // Called by a handler that answers later.
+    // Keeps the request, for a handler that answers later.
     [[nodiscard]] KeptRequest keep() const noexcept {
         keeper.keep(handle);
         return {keeper, handle};
     }
-    // Called by a handler that takes no such request, and has not executed it. Returns false if it was answered.
+    // Declines the request, for a handler that does not take it and has not executed it. Returns false if it was
+    // answered.
     bool decline() const noexcept { return keeper.decline(handle); }
 };
 
-// A handler answers at once (by answer(), or by reserve() and respond()), refuses, declines, or keeps the request by
-// keep() and answers later. If it returns without any of these, the endpoint refuses the request: its call ends with
+// A handler answers at once (by answer(), or by reserve() and respond()), refuses or declines. Or it keeps the request
+// by keep() and answers later. If it returns without any of these, the endpoint refuses the request: its call ends with
 // AnswerLost.
 template <class Endpoint>
 using Handler = void (*)(void* context, const Request<Endpoint>& request);
 
 class BackgroundRequest;
-// A background handler runs on a thread of a BackgroundPool. Several run at a time if the pool has several threads. The
-// answer is sent after the handler has returned.
+// A background handler, which runs on a thread of a BackgroundPool. If the pool has several threads, several handlers
+// run at a time. The answer is sent after the handler has returned.
 using BackgroundHandler = void (*)(void* context, BackgroundRequest& request);
 
 }  // namespace cairn::rpc

@@ -1,4 +1,4 @@
-// The worker's side of background handlers: requests go to threads with all the memory that they need, and the answers
+// The worker's side of background handlers. Requests go to threads with all the memory that they need, and the answers
 // of finished jobs go back.
 #pragma once
 
@@ -14,33 +14,34 @@
 
 namespace cairn::rpc {
 
-// A request for a thread. A thread gets a copy, since the peer can write to the request's place at any time.
+// A request for a thread. A thread gets a copy, since the peer can write to the request's memory at any time.
 struct JobRequest {
     RequestHandle handle{};
     std::uint8_t type = 0;
     std::span<const std::uint8_t> payload{};
-    Instant deadline = Instant::never();  // of the caller
+    Instant deadline = Instant::never();  // the caller's
     std::uint64_t trace = 0;              // as in Request
 };
 
-// Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
-// has given it up meanwhile is not executed. `Server` has keeps(handle), expire(handle), decline(handle),
-// answer(handle, message) and type_of(type). If its requests wait where their peers write, it has has_read(handle),
-// which is called once the request has been copied. Else it has lasting(handle, payload), which copies a request that
-// is to wait, or returns nothing for want of memory; and hand_over(handle, job), which gives a job the memory of a
-// request that waited: the copy, and room for the answer. Without room such copies might fill `memory`, and none of
-// them would ever get room.
+// Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request that its
+// caller has given up meanwhile is not executed.
+//
+// `Server` has keeps(handle), expire(handle), decline(handle), answer(handle, message) and type_of(type). If requests
+// wait in memory that their peers can write, it has has_read(handle). That is called once the request has been copied.
+// Otherwise it has lasting(handle, payload) and hand_over(handle, job). lasting() copies a request that is to wait, or
+// returns nothing for want of memory. hand_over() gives a job the memory of a request that waited: the copy, and room
+// for the answer. Without that room such copies might fill `memory`, and none of them would ever get room.
 template <class Server>
 class RequestJobs {
 public:
-    // `executed` counts the requests that threads executed.
+    // Makes the object. `executed` counts the requests that threads executed.
     RequestJobs(Server& server, MsgPool& memory, BackgroundPool* pool, telemetry::Counter& executed)
         : server_(server), memory_(memory), pool_(pool), executed_(executed) {
         if (pool_ != nullptr) {
             pool_->attach();
         }
     }
-    // Waits for jobs that run, and forgets their answers.
+    // Waits for running jobs, and forgets their answers.
     ~RequestJobs() {
         if (pool_ == nullptr) {
             return;
@@ -53,7 +54,7 @@ public:
     RequestJobs(const RequestJobs&) = delete;
     RequestJobs& operator=(const RequestJobs&) = delete;
 
-    // Returns false if the request can neither begin nor wait.
+    // Adds a request. Returns false if it can neither begin nor wait.
     [[nodiscard]] bool add(JobRequest request) {
         CAIRN_ASSERT(pool_ != nullptr);
         if (waiting_.empty() && start(request)) {
@@ -70,7 +71,7 @@ public:
         next_over_ = std::min(next_over_, request.deadline);
         return true;
     }
-    // Answers to sessions that have ended have no taker.
+    // Sends the answers of finished jobs, and begins waiting requests. Answers to sessions that have ended are dropped.
     // mutants: rpc-request-jobs-on-turn
     void on_turn(Instant now) {
         if (pool_ == nullptr) {
@@ -133,7 +134,7 @@ private:
         }
         return true;
     }
-    // Returns false if there is no memory for the request and its answer.
+    // Copies a request into a job. Returns false if there is no memory for the request and its answer.
     [[nodiscard]] bool copy(std::span<const std::uint8_t> payload, BackgroundJob& job) noexcept {
         const auto bytes = static_cast<std::uint32_t>(payload.size());
         job.request = memory_.allocate(bytes);
@@ -144,14 +145,15 @@ private:
         copy_bytes(job.request.data, payload.data(), bytes);
         return true;
     }
-    // A session that has ended took its requests with it. A type may have another kind of handler meanwhile.
+    // True if the request must not run. A session that has ended took its requests with it. A type may have another
+    // kind of handler meanwhile.
     // mutants: rpc-request-jobs-is-over
     [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept {
         return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle)) ||
                (server_.type_of(request.type).background == nullptr && server_.decline(request.handle));
     }
-    // A request that waits behind others holds memory, or a part of its peer's ring. While many wait, all of them are
-    // not looked at whenever one's time is over: that would take more time than the rest of the turn.
+    // Ends waiting requests that have passed their deadlines: they hold memory, or a part of their peers' rings. While
+    // many wait, it does not look at all of them at each deadline. That would take more time than the rest of the turn.
     // mutants: rpc-request-jobs-end-overdue
     void end_overdue(Instant now) {
         if (now < next_over_ || now < next_look_) {
@@ -171,14 +173,14 @@ private:
         pool_->give_back(job);
     }
 
-    static constexpr Duration kBetweenLooks = microseconds(1);  // for each request that waits
+    static constexpr Duration kBetweenLooks = microseconds(1);  // for each waiting request
 
     Server& server_;
     MsgPool& memory_;
     BackgroundPool* pool_;
     telemetry::Counter& executed_;
     std::deque<JobRequest> waiting_;
-    Instant next_over_ = Instant::never();  // a deadline of those that wait, or an earlier time
+    Instant next_over_ = Instant::never();  // the first deadline of a waiting request, or an earlier time
     Instant next_look_{};
 };
 

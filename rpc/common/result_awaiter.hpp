@@ -1,4 +1,4 @@
-// What the awaiters of calls and of other work that ends with a CallResult have in common.
+// The common base of awaiters of calls and of other work that ends with a CallResult.
 #pragma once
 
 #include <coroutine>
@@ -22,7 +22,7 @@ namespace cairn::rpc {
     return CallStatus::Disconnected;
 }
 
-// Derived classes post something when the coroutine waits.
+// A derived class posts its work when the coroutine waits.
 class ResultAwaiter {
 public:
     ResultAwaiter() = default;
@@ -34,7 +34,7 @@ public:
 
 protected:
     ~ResultAwaiter() = default;
-    // Posted work completes here, also at the endpoint's end.
+    // The completion of posted work, also at the endpoint's end.
     // mutants: rpc-result-awaiter-expect
     template <class Work>
     void expect(Work& work, std::coroutine_handle<> waiting) noexcept {
@@ -43,7 +43,7 @@ protected:
         work.context = this;
         work.ends_with_endpoint = true;
     }
-    // It was not posted; the coroutine goes on at once.
+    // Ends work that was not posted. The coroutine goes on at once.
     void end_at_once(PostVerdict verdict, std::uint64_t tag) noexcept { result_ = {status_of(verdict), {}, {}, tag}; }
 
 private:

@@ -1,4 +1,4 @@
-// The time that a call has left, as its caller tells the server. There is no common clock.
+// The time that a call has left. Its caller sends it to the server, since there is no common clock.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 namespace cairn::rpc {
 
 constexpr std::uint32_t kNoTimeLimit = 0;
-constexpr std::uint32_t kMostTimeLeft = 0xffffffff;  // microseconds, or more: only the caller counts it
+constexpr std::uint32_t kMostTimeLeft = 0xffffffff;  // microseconds; this value means this long or longer, and then the
+                                                     // server does not check the deadline
 
-// Returns the deadline of a call that had so many microseconds left at a time.
+// Returns the deadline of a call that had `left_us` microseconds left at `since`.
 // mutants: rpc-time-left-deadline-of
 [[nodiscard]] constexpr Instant deadline_of(std::uint32_t left_us, Instant since) noexcept {
     const bool is_counted = left_us != kNoTimeLimit && left_us != kMostTimeLeft;

@@ -1,4 +1,4 @@
-// Who measures the parts of an endpoint's turn.
+// Measures the parts of an endpoint's turn.
 #pragma once
 
 namespace cairn::rpc {
@@ -6,7 +6,7 @@ namespace cairn::rpc {
 // Called on the endpoint's thread.
 class TurnWatch {
 public:
-    // What came has been read, handlers and completions have run. What is to leave is composed now.
+    // Called after all input was read, and handlers and completions have run. The endpoint composes its output next.
     virtual void on_taken() noexcept = 0;
 
 protected:
