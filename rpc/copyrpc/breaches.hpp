@@ -1,5 +1,5 @@
-// Why copyrpc closes a connection: its peer breaks the rules. One list gives the reason, the counter's name and what a
-// non-zero value means.
+// Reasons why copyrpc closes a connection: its peer breaks the rules. One list gives the reason, the counter's name and
+// what a non-zero value means.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -26,22 +26,22 @@ public:
         room_callback_ = callback;
         room_context_ = context;
     }
-    // Tells that the last call that found no room has room now, if it has. The callback may end the session.
+    // If the last call that found no room has room now, notifies the caller. The callback may end the session.
     void tell_room(Session& session) noexcept;
     bool cancel(CallId id, Instant now) noexcept;
-    // Puts calls that wait into the ring while they fit. Those that wait for memory hold up nobody but those that do.
+    // Puts waiting calls into the ring while they fit. Calls that wait for memory do not hold up the other calls.
     void serve_backlog(Session& session, Instant now) noexcept;
-    // The same, and ends those whose time is over instead. Completions may end the session.
+    // As serve_backlog(), and ends calls whose deadline has passed. Completions may end the session.
     void serve_and_end_backlog(Session& session, Instant now) noexcept;
-    // Returns nothing, or why the answer is none.
+    // Takes an answer. Returns the breach if the answer is invalid.
     [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
-    // Ends all calls of the session, whose state no longer takes calls. Returns true if some of them lent memory.
+    // Ends all calls of the session. The session takes no more calls. Returns true if some of its calls lent memory.
     bool fail_calls(Session& session, CallStatus status, Instant now) noexcept;
-    // Frees what calls of the session hold. Its peer answers none of them any more.
+    // Frees what the session's calls hold. Its peer answers none of them any more.
     void end_tickets(Session& session) noexcept;
     void end_overdue(Instant now) noexcept;
     void end_awaited(Instant now) noexcept;
-    // Calls wait for memory; nothing wakes the worker when there is some.
+    // True if calls wait for memory: nothing wakes the worker when memory becomes free.
     [[nodiscard]] bool wants_polling() const noexcept { return wants_polling_; }
     void begin_turn() noexcept { wants_polling_ = false; }
     [[nodiscard]] Instant next_deadline() const noexcept { return calls_.next_deadline(); }
@@ -53,7 +53,7 @@ private:
     static constexpr std::uint32_t kLacksMemory = kNone - 1;
 
     [[nodiscard]] std::uint32_t answer_bytes(const Call& call) const noexcept;
-    // What a call takes of the rings; whether its request, and its answer, travel by themselves.
+    // The room that a call takes in the rings, and whether its request and its answer travel by themselves.
     struct Plan {
         Wanted size{};
         Room room{};
@@ -81,7 +81,7 @@ private:
     rpc::CallTable calls_;
     Tickets tickets_;
     std::vector<std::uint64_t> traces_;     // by call
-    std::vector<std::uint32_t> ticket_of_;  // by call, while it is under way; kLacksMemory: it waits for memory
+    std::vector<std::uint32_t> ticket_of_;  // by call, while it is under way; kLacksMemory: the call waits for memory
     bool wants_polling_ = false;
     RoomCallback room_callback_ = nullptr;
     void* room_context_ = nullptr;

@@ -1,4 +1,4 @@
-// Calls posted, answered, and ended otherwise.
+// How calls are posted, answered, and ended otherwise.
 #include "rpc/copyrpc/client.hpp"
 
 #include <algorithm>
@@ -11,13 +11,14 @@ namespace cairn::copyrpc {
 
 namespace {
 
-constexpr std::uint32_t kShortAnswer = 64;  // has room in the ring where a longer one is written by itself
+constexpr std::uint32_t kShortAnswer = 64;  // fits into the ring; a longer one is written by itself
 
 bool has_deadline(const Call& call) noexcept {
     return call.deadline < Instant::never();
 }
 
-// What the server is told of a deadline: there is no common clock. The last microsecond is a whole one.
+// Returns the time until the deadline, for the server: there is no common clock. The last microsecond counts as a whole
+// one.
 std::uint32_t left_us(const Call& call, Instant now) noexcept {
     const std::int64_t left = (call.deadline - now).ns / 1000;
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, rpc::kMostTimeLeft));
@@ -30,7 +31,7 @@ constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStat
                                                                                      CallStatus::ResponseTooLong,
                                                                                      CallStatus::NotExecuted};
 
-// An answer was written where there is room for it, if it was written by itself.
+// True if an answer that was written by itself lies within its room.
 // mutants: copyrpc-client-judge-written
 bool judge_written(const Message& answer, const Loan* loan) noexcept {
     return answer.written == 0 || (loan != nullptr && answer.written <= loan->answer.bytes);
@@ -52,7 +53,7 @@ std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
     return call.response != nullptr ? call.response->capacity : config_.answer_bytes;
 }
 
-// The request is at most kMaxMessageBytes long.
+// Returns the call's plan. Its request is at most kMaxMessageBytes long.
 // mutants: copyrpc-client-plan-of
 Client::Plan Client::plan_of(const Session& session, const Call& call, std::uint64_t trace) const noexcept {
     Plan plan;
@@ -94,7 +95,7 @@ std::uint32_t Client::add(Session& session, const Call& call, Instant now) noexc
     return index;
 }
 
-// Nobody overtakes the calls that wait.
+// A new call does not overtake calls that wait.
 // mutants: copyrpc-client-post
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (calls_.is_full()) {
@@ -119,13 +120,13 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (session.is_open()) {
         serve_backlog(session, now);
         if (is_head_over(session, now)) [[unlikely]] {
-            sessions_.list(session);  // it is told in the turn
+            sessions_.list(session);  // the turn runs the room callback
         }
     }
     return {PostVerdict::Posted, id};
 }
 
-// Nobody overtakes the calls that wait. A call whose time is over joins them, to be told of that.
+// A new call does not overtake calls that wait. A call with a passed deadline joins them, so that its completion runs.
 // mutants: copyrpc-client-try-post
 Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept {
     if (!session.is_open()) {
@@ -180,7 +181,7 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
     ++statistics_.requests_sent;
 }
 
-// Calls of any session may have waited for a ticket.
+// Frees a ticket, for which calls of any session may have waited.
 // mutants: copyrpc-client-free
 [[gnu::always_inline]] inline std::unique_ptr<Loan> Client::free(Session& session, std::uint32_t ticket) noexcept {
     if (tickets_.take_awaited()) [[unlikely]] {
@@ -193,7 +194,7 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
     return tickets_.free(session, ticket);
 }
 
-// The completion may take the ticket; what was lent is there until it has returned.
+// The completion may take the ticket again. The loan lives until the completion has returned.
 // mutants: copyrpc-client-on-answer
 std::optional<Breach> Client::on_answer(Session& session, const Message& answer, Instant now) noexcept {
     const std::uint32_t index = tickets_.find(session, answer.call);

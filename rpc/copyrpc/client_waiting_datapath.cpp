@@ -15,7 +15,8 @@ void Client::tell_room(Session& session) noexcept {
     }
 }
 
-// A call that is too long was posted before the peer's ring was known. One whose time is over never leaves.
+// A waiting call may be too long: the peer's ring was not known when it was posted. A call with a passed deadline never
+// leaves.
 // mutants: copyrpc-client-serve-backlog
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     serve_lacking(session, now);
@@ -45,7 +46,7 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
     }
 }
 
-// Calls that wait for memory, in their order. Nothing wakes the worker when there is some.
+// Serves calls that wait for memory, in their order. Nothing wakes the worker when memory becomes free.
 // mutants: copyrpc-client-serve-lacking
 void Client::serve_lacking(Session& session, Instant now) noexcept {
     while (!session.lacking.empty() && tickets_.any_free()) {
@@ -64,7 +65,7 @@ void Client::serve_lacking(Session& session, Instant now) noexcept {
     }
 }
 
-// Ends no more calls than wait now: a completion may post its call anew, with a deadline that is over again.
+// Ends at most as many calls as wait now. A completion may post its call anew, again with a passed deadline.
 // mutants: copyrpc-client-serve-and-end-backlog
 void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
     serve_backlog(session, now);
@@ -77,7 +78,7 @@ void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
     }
 }
 
-// Lends what the call with the next ticket needs, if it needs something. Returns false if there is no memory now.
+// Lends the memory that the call with the next ticket needs, if any. Returns false if there is no memory now.
 bool Client::lend(Session& session, const Call& call, const Plan& plan) noexcept {
     return tickets_.lend(session, plan.lends_request ? call.request : std::span<const std::uint8_t>{},
                          plan.lends_room ? answer_bytes(call) : 0);

@@ -1,4 +1,4 @@
-// Making and ending an endpoint.
+// How an endpoint is made and ended.
 #include "rpc/copyrpc/endpoint.hpp"
 
 #include <fmt/format.h>
@@ -17,9 +17,9 @@ constexpr std::uint16_t kMostSessions = 4096;
 constexpr Duration kLongestHold = milliseconds(1);
 constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the shared receive queue has half as many more
 
-constexpr std::uint32_t kLongAtATime = 4;  // messages that the pool holds: see kLongestOfPool
+constexpr std::uint32_t kLongAtATime = 4;  // messages for which the pool has room: see kLongestOfPool
 
-// What of the pool the sessions take, if each has a peer with such a ring, or a longer one.
+// Returns how much of the pool the sessions take, if each peer's ring is as long as the longest one that is used.
 // mutants: copyrpc-endpoint-bytes-of-sessions
 std::uint64_t bytes_of_sessions(const EndpointConfig& config) noexcept {
     const std::uint64_t rings =
@@ -28,7 +28,7 @@ std::uint64_t bytes_of_sessions(const EndpointConfig& config) noexcept {
     return config.sessions_max * (rings + words);
 }
 
-// Messages that no memory could ever hold are not promised.
+// Judges the longest message. A message that no memory can hold is not promised.
 // mutants: copyrpc-endpoint-judge-messages
 Status judge_messages(const EndpointConfig& config, const rpc::MsgPool& pool) {
     const std::uint32_t bytes = config.message_bytes_max;
@@ -48,7 +48,7 @@ Status judge_messages(const EndpointConfig& config, const rpc::MsgPool& pool) {
     return Nothing{};
 }
 
-// `message_bytes_max` is a number.
+// Returns the configuration with a number for `message_bytes_max`.
 EndpointConfig resolve(EndpointConfig config, const rpc::MsgPool& pool) noexcept {
     if (config.message_bytes_max == kLongestOfPool) {
         config.message_bytes_max = pool.longest_message(kLongAtATime, bytes_of_sessions(config));
@@ -100,8 +100,8 @@ Status judge(const EndpointConfig& config, const rpc::MsgPool& pool) {
     return Nothing{};
 }
 
-// Answers lie in the largest ring that a caller may have, or are WRITTEN by themselves. A thread's answer waits in the
-// pool.
+// Returns the limit of answers. They lie in the largest ring of a caller, or are WRITTEN by themselves. An answer of a
+// thread waits in the pool.
 rpc::AnswerLimit answer_limit_of(const EndpointConfig& config, const rpc::MsgPool& pool) noexcept {
     const std::uint32_t in_ring = Message::answer_max(RingShape(longest_mirror_of(config) / kBlockBytes).charge_max());
     return {std::min(std::max(in_ring, config.message_bytes_max), pool.longest_message()),
@@ -154,7 +154,7 @@ Status Endpoint::open(connections::Home& home) {
 
 Endpoint::~Endpoint() {
     if (links_ == nullptr) {
-        return;  // it never came about
+        return;  // the session was never connected
     }
     guard_.assert_outside();
     links_->take_no_more();
@@ -178,7 +178,7 @@ Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
     if (session == nullptr || session->state == SessionState::Ending) {
         return {PostVerdict::NoSuchSession, 0};
     }
-    const auto inside = guard_.enter();  // calls before it may turn out to be too long
+    const auto inside = guard_.enter();  // earlier calls may turn out to be too long
     return client_.post(*session, call, now);
 }
 

@@ -1,5 +1,5 @@
-// copyrpc endpoint: sessions, calls and request handlers over rings of reliable connections, into which requests and
-// answers are WRITTEN with an immediate, many of them in one batch. One thread uses an endpoint.
+// copyrpc endpoint: sessions, calls and request handlers over rings of reliable connections. Requests and answers are
+// WRITTEN into the rings with an immediate, many of them in one batch. One thread uses an endpoint.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,29 @@ using Handler = rpc::Handler<Endpoint>;
 using Request = rpc::Request<Endpoint>;
 using SessionEvent = rpc::LinkEvent;
 
-// A tenant of the device's worker, among whose counters are the endpoint's. Calls and answers leave at the end of the
+// A tenant of the device's worker. Its counters are among the worker's. Calls and answers leave at the end of the
 // worker's turn, those of a session in one batch.
 class Endpoint final : public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
-    // Device, home and pool outlive the endpoint. Errors: limits out of range; the device has no room.
+    // Makes an endpoint. Device, connections and pool outlive it. Errors: limits out of range; the device has no room.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, verbs::Device& device,
                                                     connections::Home& home, rpc::MsgPool& pool);
-    // Calls that wait for the endpoint's end complete here; they can neither post nor connect. Not within a callback of
-    // the endpoint (asserted).
+    // Completes the calls that wait for the endpoint's end; they can neither post nor connect. Not called within a
+    // callback of the endpoint (asserted).
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
-    // Takes connections to this port, if a handler is registered when they come. Errors: the port is taken.
+    // Accepts connections to this port, if a handler is registered when they come. Errors: the port is taken.
     Status listen(std::uint16_t port) { return links_->listen(port); }
     void set_session_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_callback(callback, context);
     }
-    // Tells of sessions that peers began: see rpc::Links.
+    // Sets a callback for sessions that peers began: see rpc::Links.
     void set_guest_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_guest_callback(callback, context);
     }
-    // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
+    // Starts a session. The callback gets the outcome. Calls may be posted at once; they wait for the session. Errors:
     // all sessions are in use; no memory for a ring; the peer has no path.
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
         return links_->connect(remote, port, now);
@@ -51,10 +51,10 @@ public:
     void disconnect(SessionId id, Instant now) noexcept;
 
     // Posts a call. Its completion never runs before post() returns. The call waits if its session connects, or has no
-    // room for it. TooLong: it would never have room.
+    // room for it. Returns TooLong if there can never be room.
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
     // Posts a call only if its session has room for it at once. After RingFull or InsufficientCredit the room callback
-    // tells when to try again.
+    // runs when the caller should try again.
     Tried try_post(SessionId session, const Call& call, Instant now) noexcept;
     void set_room_callback(RoomCallback callback, void* context) noexcept {
         client_.set_room_callback(callback, context);
@@ -67,8 +67,8 @@ public:
     }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
-    // than any ring, or the handle is stale. respond() sends what was written there. A response for which the caller
-    // has no room ends its call with ResponseTooLong.
+    // than any ring, or the handle is stale. respond() sends what was written there. If the caller has no room for the
+    // response, its call ends with ResponseTooLong.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
         return server_.reserve(handle, bytes);
     }
@@ -78,12 +78,12 @@ public:
         return server_.answer(handle, message);
     }
     bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.drop(handle); }
-    // Called by a handler that keeps its request: the payload stays valid until the answer, in the ring and
-    // without a copy. Meanwhile the session's caller cannot write to that place, nor to places behind it: it stops once
-    // its ring is used up. Returns false if the handle is stale.
+    // Keeps the payload of a request valid until the answer, in the ring and without a copy. For a handler that keeps
+    // its request. Meanwhile the session's caller cannot write to these blocks, nor to later ones: it stops once its
+    // ring is used up. Returns false if the handle is stale.
     [[nodiscard]] bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
 
-    // READs and WRITEs of memory that the ends of a session open to each other.
+    // Returns the READs and WRITEs of memory that the ends of a session open to each other.
     [[nodiscard]] OneSided& one_sided() noexcept { return one_sided_; }
 
     // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
@@ -118,7 +118,7 @@ private:
     rpc::Probes probes_;
     std::unique_ptr<rpc::Links> links_;
     std::optional<Exchange> exchange_;
-    Instant next_poll_{};  // of jobs, if nothing wakes the worker
+    Instant next_poll_{};  // for jobs, if nothing wakes the worker
     worker::Tenancy tenancy_;
     const telemetry::Registration registration_;
 };

@@ -1,4 +1,4 @@
-// Batches of all sessions, in and out.
+// Receives and sends the batches of all sessions.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ public:
           hold_(hold),
           statistics_(statistics) {}
 
-    // Reads the batches that came, and learns which sends failed. Handlers and completions run. Returns true if there
-    // was a batch.
+    // Reads the batches that came, and finds out which sends failed. Handlers and completions run. Returns true if
+    // there was a batch.
     bool take(Instant now) noexcept;
-    // Sends what the sessions have for their peers. Returns true if there was something.
+    // Sends what the sessions have for their peers. Returns true if there was something to send.
     bool flush(Instant now) noexcept;
-    // When a batch that is held is to leave.
+    // Returns when the first held batch is to leave.
     [[nodiscard]] Instant next_deadline() const noexcept { return held_until_; }
 
 private:
@@ -52,8 +52,8 @@ private:
     OneSided& one_sided_;
     const HoldConfig& hold_;
     Statistics& statistics_;
-    Instant held_until_ = Instant::never();     // when the first of the held batches is to leave
-    std::array<verbs::Completion, 32> done_{};  // in hand
+    Instant held_until_ = Instant::never();     // when the first held batch is to leave
+    std::array<verbs::Completion, 32> done_{};  // the completions that are being handled
 };
 
 }  // namespace cairn::copyrpc

@@ -1,4 +1,4 @@
-// Batches that came are read, what was put into rings leaves.
+// Reads the batches that came, and sends the batches in the rings.
 #include "rpc/copyrpc/exchange.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool Exchange::take(Instant now) noexcept {
             take(completion, now);
         }
     }
-    queues_.refill();  // also without a completion: sessions that ended took receive requests with them
+    queues_.refill();  // also without a completion, since sessions that ended took receive requests with them
     take_failures(now);
     return any;
 }
@@ -38,13 +38,13 @@ void Exchange::take(const verbs::Completion& completion, Instant now) noexcept {
     }
 }
 
-// The peer broke a rule.
+// Ends a session whose peer broke a rule.
 void Exchange::break_off(Session& session, Breach breach, Instant now) noexcept {
     statistics_.breaches.count(breach);
     links_.lose(session, now);
 }
 
-// Handlers and completions may end the session while its batch is read.
+// Reads a batch. Handlers and completions may end the session meanwhile.
 // mutants: copyrpc-exchange-take-batch
 void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept {
     session.heard = true;
@@ -71,7 +71,7 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
     sessions_.list(session);
 }
 
-// Batches complete without a word; what is told is a failure, or the end of a probe.
+// Batches complete without notice. Only failures and the ends of probes are reported.
 [[gnu::always_inline]] inline void Exchange::take_failures(Instant now) noexcept {
     std::size_t count = 0;
     while ((count = queues_.sends->poll(done_)) != 0) {
@@ -84,7 +84,8 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
     }
 }
 
-// A peer that lent memory which it does not have broke a rule.
+// Handles the completion of a send. If a READ or a WRITE at the peer is refused, the peer named memory that it does not
+// have, and so broke a rule.
 // mutants: copyrpc-exchange-take-sent
 void Exchange::take_sent(Session& session, const verbs::Completion& completion, Instant now) noexcept {
     const bool transfers = completion.wr_id == kReadWork || completion.wr_id == kWriteWork;
@@ -110,7 +111,7 @@ void Exchange::take_sent(Session& session, const verbs::Completion& completion, 
     }
 }
 
-// A session whose send queue is full is tried in each turn, but is no reason for one: acknowledgements are.
+// A session with a full send queue is tried in each turn, but causes no turn: acknowledgements do.
 bool Exchange::flush(Instant now) noexcept {
     const bool any = sessions_.any_listed();
     client_.begin_turn();
@@ -145,7 +146,7 @@ void Exchange::flush(Session& session, Instant now) noexcept {
     }
 }
 
-// Returns true if a batch is held.
+// Sends a session's batches. Returns true if a batch is held.
 bool Exchange::send_batches(Session& session, Instant now) noexcept {
     while (session.is_open()) {
         if (!session.write && is_held(session, now)) {
@@ -159,7 +160,7 @@ bool Exchange::send_batches(Session& session, Instant now) noexcept {
             return false;
         }
         if (!send(session, *session.write)) {
-            sessions_.stall(session);  // its send queue is full
+            sessions_.stall(session);  // the send queue is full
             return false;
         }
         if (hold_.messages != 0 && session.write->messages != 0) {
@@ -173,7 +174,7 @@ bool Exchange::send_batches(Session& session, Instant now) noexcept {
     return false;
 }
 
-// A batch without messages is not held: the peer may be waiting for it.
+// An empty batch is not held: the peer may be waiting for it.
 // mutants: copyrpc-exchange-is-held
 bool Exchange::is_held(Session& session, Instant now) noexcept {
     const std::uint32_t messages = hold_.messages != 0 ? session.rings->send().messages() : 0;
@@ -188,8 +189,7 @@ bool Exchange::is_held(Session& session, Instant now) noexcept {
     return true;
 }
 
-// Shows the peer what was read of its batches, and READs what it has read, if that is worth while. A batch that is held
-// lacks no room.
+// Shows the peer which of its batches were read, and READs the peer's word if that pays. A held batch lacks no room.
 // mutants: copyrpc-exchange-serve-words
 void Exchange::serve_words(Session& session, bool waits, bool held) noexcept {
     const RawConsumerWord raw = session.rings->receive().word().raw();

@@ -1,4 +1,4 @@
-// How an end learns what its peer has read of the ring that it writes to.
+// The ways in which an end learns how much its peer has read of the ring that the end writes to.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace cairn::copyrpc {
 
 enum class Flow : std::uint8_t {
-    Credit,  // batches tell it, and promise room for answers
-    Read,    // as copyrpc began: batches tell it, and an end that runs short READs it
+    Credit,  // batches say it, and promise room for answers
+    Read,    // as copyrpc began: batches say it, and an end that runs short READs it
     Count,
 };
 
@@ -19,10 +19,10 @@ struct RawConsumerWord {
 };
 static_assert(sizeof(RawConsumerWord) == 8 && alignof(RawConsumerWord) == 1);
 
-// What an end has read of its ring, modulo 2^32. It stands where the peer READs it.
+// An end's position in its own ring, modulo 2^32. It lies in memory that the peer READs.
 struct ConsumerWord {
-    std::uint32_t blocks = 0;   // up to there the ring is free again
-    std::uint32_t batches = 0;  // whose receive requests are posted again
+    std::uint32_t blocks = 0;   // the ring is free again up to this block
+    std::uint32_t batches = 0;  // batches after which receive requests were posted again
 
     [[nodiscard]] static ConsumerWord of(const RawConsumerWord& raw) noexcept {
         return {raw.blocks.get(), raw.batches.get()};

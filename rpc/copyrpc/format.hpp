@@ -1,4 +1,4 @@
-// What stands in a ring: batches, and the messages behind their headers. All numbers are big-endian.
+// The content of a ring: batches, each with a header and messages. All numbers are big-endian.
 //
 //     block 0          batch header
 //     block 1 ...      message; the next message begins with a block
@@ -30,11 +30,11 @@ struct BatchHeader {
 
     std::uint16_t sequence = 0;  // counts the batches of a direction, modulo 2^16
     std::uint16_t messages = 0;
-    std::uint16_t receives = 0;  // receive requests that the sender posted since its last batch
+    std::uint16_t receives = 0;  // posted by the sender since its last batch
     std::uint32_t returned = 0;  // blocks of the sender's own ring that are free again
     std::uint32_t granted = 0;   // blocks promised for answers to the receiver's requests
 
-    // Returns nothing for another version.
+    // Parses a header. Returns nothing for another version.
     [[nodiscard]] static std::optional<BatchHeader> parse(const RawBatchHeader& raw) noexcept {
         if (raw.version != kVersion) {
             return std::nullopt;

@@ -1,4 +1,4 @@
-// What the ends of a connection tell each other when they connect: where the ring is that the other one writes to.
+// The greeting of each end when it connects: the place of its ring, which the other end writes to.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct RawHello {
 };
 static_assert(sizeof(RawHello) == 32 && alignof(RawHello) == 1);
 
-// Private data of REQ and REP, either end's own.
+// The private data of REQ and REP, from either end.
 struct Hello {
     static constexpr std::uint32_t kMagic = 0x43525043;  // "CRPC"
     static constexpr std::uint8_t kVersion = 3;
@@ -39,17 +39,17 @@ struct Hello {
 
     std::uint32_t ring_bytes = 0;  // a power of two from RingShape::kLeastBytes to kMostBytes
     std::uint16_t receives = 0;    // receive requests for this connection
-    std::uint64_t address = 0;     // of the ring
+    std::uint64_t address = 0;     // of its ring
     Rkey rkey{};
-    std::uint32_t longest = 0;  // bytes of a request that it reads elsewhere; 0: it does not
+    std::uint32_t longest = 0;  // bytes of the longest request that it READs by itself; 0: none
     Flow flow = Flow::Credit;
-    Rkey word{};                                         // of its consumer word, with Flow::Read
-    std::uint32_t mirror_bytes = RingShape::kMostBytes;  // it writes to so much of its peer's ring at most
+    Rkey word{};                                         // key of its consumer word, with Flow::Read
+    std::uint32_t mirror_bytes = RingShape::kMostBytes;  // how much of its peer's ring it writes to, at most
 
     [[nodiscard]] static constexpr bool is_valid_ring(std::uint32_t bytes) noexcept {
         return std::has_single_bit(bytes) && bytes >= RingShape::kLeastBytes && bytes <= RingShape::kMostBytes;
     }
-    // Returns nothing if the bytes are no greeting of this version, or a number is out of range.
+    // Parses a greeting. Returns nothing if the bytes are no greeting of this version, or a number is out of range.
     [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept;
     void emit(RawHello& raw) const noexcept {
         raw = {Be32{kMagic},

@@ -1,4 +1,4 @@
-// With Flow::Read: answers that found the ring of their peer full, and the memory that they take.
+// With Flow::Read: answers that found their peer's ring full, and the memory that they take.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ struct LateAnswer {
     Outcome outcome{};
 };
 
-// A request that waits until there is memory for its answer. It lies in the ring meanwhile.
+// A request that waits until there is memory for its answer. Meanwhile it lies in the ring.
 struct HeldBack {
     RingEnd::Taken taken{};
     Instant came{};
@@ -28,25 +28,25 @@ struct HeldBack {
 
 struct SessionLateAnswers {
     std::deque<LateAnswer> answers;
-    std::uint64_t bytes = 0;  // of their payloads
+    std::uint64_t bytes = 0;  // bytes of their payloads
     std::deque<HeldBack> requests;
 };
 
-// Answers that wait take a quarter of the pool, and those of a session as much as they leave to others. So a peer that
-// lets nobody write to its ring takes no memory that others need for their answers.
+// Answers that wait take at most a quarter of the pool. The answers of one session take at most as much as they leave
+// to others. So a peer that keeps its ring full takes no memory that others need for their answers.
 class LateAnswers {
 public:
     // All references outlive the object.
     LateAnswers(rpc::MsgPool& pool, Statistics& statistics) noexcept : pool_(pool), statistics_(statistics) {}
 
-    // Puts the answer to a request of this charge behind those that wait. One without memory is given up.
+    // Lets an answer to a request of this charge wait, after the others. Without memory the answer is given up.
     void put_off(Session& session, const Message& answer, std::uint16_t charge) noexcept;
-    // Puts answers that waited into the ring, in order. Returns false if some still wait.
+    // Puts waiting answers into the ring, in order. Returns false if some still wait.
     [[nodiscard]] bool serve(Session& session) noexcept;
-    // True if a request of this charge is to wait until some of these answers have left. Where this end calls its peer,
-    // too, none waits: either might wait for the other.
+    // True if a request of this charge must wait until some of these answers have left. If this end also calls its
+    // peer, no request waits: each end might wait for the other.
     [[nodiscard]] bool holds_back(const Session& session, std::uint16_t charge) const noexcept;
-    // The session ends.
+    // Drops the answers of a session that ends.
     void forget(Session& session) noexcept;
 
 private:
@@ -55,7 +55,7 @@ private:
 
     rpc::MsgPool& pool_;
     Statistics& statistics_;
-    std::uint64_t bytes_ = 0;  // of all sessions
+    std::uint64_t bytes_ = 0;  // of all sessions together
 };
 
 }  // namespace cairn::copyrpc

@@ -14,7 +14,7 @@ bool Lender::give(verbs::Pd& pd, std::uint32_t bytes, verbs::Rights rights, rpc:
         return false;
     }
     lent_bytes_ += bytes;
-    auto made = device_.register_memory(pd, memory.span(), rights, 0);  // its peer learns no address of ours
+    auto made = device_.register_memory(pd, memory.span(), rights, 0);  // its peer does not learn our addresses
     key = made.ok() ? std::move(made).value() : nullptr;
     return key != nullptr;
 }

@@ -11,8 +11,9 @@
 
 namespace cairn::copyrpc {
 
-// What a call lends, until its answer comes or its session ends, also if the call ends before: a key that ends under a
-// READ would end its connection. So it is memory of the pool, and the caller's own memory is never lent.
+// Memory that a call lends, until its answer comes or its session ends. It stays lent even if the call ends before: if
+// a key ended under a READ, the connection would end. So it is memory of the pool; the caller's own memory is never
+// lent.
 struct Loan {
     rpc::MsgBuffer request{};
     std::unique_ptr<verbs::Mr> request_key;
@@ -25,15 +26,15 @@ struct Loan {
     }
 };
 
-// Each key opens one buffer, to one session. Device and pool outlive the object.
+// Lends memory. Each key opens one buffer, to one session. Device and pool outlive the object.
 class Lender {
 public:
     Lender(verbs::Device& device, rpc::MsgPool& pool) noexcept : device_(device), pool_(pool) {}
-    // Returns a loan with a copy of `request`, if it is not empty, and room for an answer of so many bytes, if these
-    // are not 0. Returns nullptr if there is no memory now for a session that has lent so much.
+    // Returns a loan: a copy of `request` unless that is empty, and room for an answer unless its size is 0. Returns
+    // nullptr if there is no memory now for a session that has lent this much.
     [[nodiscard]] std::unique_ptr<Loan> lend(verbs::Pd& pd, std::uint64_t lent_by_session,
                                              std::span<const std::uint8_t> request, std::uint32_t answer_bytes);
-    // Nobody reads or writes the memory any more. Does nothing with nullptr.
+    // Takes the memory back: the peer does not use it any more. Does nothing with nullptr.
     void end(std::unique_ptr<Loan> loan) noexcept;
 
 private:

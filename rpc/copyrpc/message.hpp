@@ -1,5 +1,5 @@
-// A message in a ring: its header, what is flagged, its payload. All numbers are big-endian. A message that is too long
-// for the ring lies elsewhere, in memory of its caller: the server READs requests there, and WRITEs answers.
+// A message in a ring: its header, the parts that flags announce, its payload. All numbers are big-endian. A message
+// that is too long for the ring lies in memory of its caller: the server READs requests there, and WRITEs answers.
 #pragma once
 
 #include <cstdint>
@@ -29,38 +29,39 @@ struct RawExtension {
 };
 static_assert(sizeof(RawExtension) == 16 && alignof(RawExtension) == 1);
 
-// How a request ended at its server.
+// The outcome of a request at its server.
 enum class Outcome : std::uint8_t { Answered, NoHandler, Refused, Expired, TooLong, Declined, Count };
 
 static_assert(sizeof(RawPlace) == sizeof(RawExtension));
 
-// What few requests have.
+// Fields that only some requests have.
 struct Extension {
-    std::uint64_t trace = 0;    // of the caller's; 0: none
-    std::uint32_t left_us = 0;  // until the caller's deadline, when the request was posted; 0: none
+    std::uint64_t trace = 0;    // the caller's trace; 0: none
+    std::uint32_t left_us = 0;  // time until the caller's deadline, counted when the request was posted; 0: none
 
     friend bool operator==(const Extension&, const Extension&) noexcept = default;
 };
 
 struct Message {
-    static constexpr std::uint32_t kAnswer = 1U << 31U;  // of `call` on the wire
-    static constexpr std::uint8_t kExtended = 1;         // of a request's flags: it has an extension,
-    static constexpr std::uint8_t kElsewhere = 2;        // it has a place instead of a payload,
-    static constexpr std::uint8_t kHasRoom = 4;          // it has a place for its answer
-    static constexpr std::uint8_t kWritten = 8;          // of an answer's: it was written there
+    static constexpr std::uint32_t kAnswer = 1U << 31U;  // in `call` on the wire
+    static constexpr std::uint8_t kExtended = 1;         // flag of a request: it has an extension
+    static constexpr std::uint8_t kElsewhere = 2;        // flag of a request: it has a place instead of a payload
+    static constexpr std::uint8_t kHasRoom = 4;          // flag of a request: it has a place for its answer
+    static constexpr std::uint8_t kWritten = 8;          // flag of an answer: it was written to that place
 
     bool answer = false;
-    std::uint32_t call = 0;    // the caller's number of it, 31 bits
-    std::uint16_t charge = 0;  // request: blocks of the promise that its answer may take, its batch's header included
+    std::uint32_t call = 0;    // the caller's number of the call, 31 bits
+    std::uint16_t charge = 0;  // request: blocks of the promise that its answer may take, with the header of the
+                               // answer's batch
     std::uint8_t type = 0;     // request
     Outcome outcome{};         // answer
     std::optional<Extension> extension{};
-    std::optional<Place> elsewhere{};  // request: where its payload lies
-    std::optional<Place> room{};       // request: for an answer that has no room in the ring
-    std::uint32_t written = 0;         // answer: bytes of it that were written to that room
+    std::optional<Place> elsewhere{};  // request: the place of its payload
+    std::optional<Place> room{};       // request: the place for an answer that is too long for the ring
+    std::uint32_t written = 0;         // answer: how many of its bytes were written to that room
     std::span<const std::uint8_t> payload{};
 
-    // The length of a message in the ring. `extras`: how many of extension and places it has.
+    // Returns the length of a message in the ring. `extras`: how many of extension and places it has.
     [[nodiscard]] static constexpr std::uint32_t blocks_of(std::uint32_t payload_bytes, std::uint32_t extras) noexcept {
         const auto header =
             static_cast<std::uint32_t>(sizeof(RawMessageHeader) + std::size_t{extras} * sizeof(RawExtension));
@@ -70,29 +71,28 @@ struct Message {
         return blocks_of(static_cast<std::uint32_t>(payload.size()),
                          (extension ? 1U : 0U) + (elsewhere ? 1U : 0U) + (room ? 1U : 0U));
     }
-    // What a request pays for an answer of so many bytes: the message, and the header of its batch.
+    // Returns the charge of an answer of `answer_bytes`: the message, and the header of its batch.
     [[nodiscard]] static constexpr std::uint32_t charge_for(std::uint32_t answer_bytes) noexcept {
         return blocks_of(answer_bytes, 0) + 1;
     }
-    // The longest answer that has room in a charge.
+    // Returns the longest answer that fits into a charge.
     [[nodiscard]] static constexpr std::uint32_t answer_max(std::uint32_t charge) noexcept {
         return (charge - 1) * kBlockBytes - std::uint32_t{sizeof(RawMessageHeader)};
     }
 
-    // Reads the message that `room` begins with. The payload lies there. Returns nothing if it is none, or longer than
-    // the room.
+    // Parses the message at the beginning of `room`. Its payload refers to `room`. Returns nothing if there is no valid
+    // message, or it is longer than the room.
     [[nodiscard]] static std::optional<Message> parse(std::span<const std::uint8_t> room) noexcept {
         Message message;
         return message.read(room) ? std::optional(message) : std::nullopt;
     }
-    // The same into a message that there is. If it returns false, the message is to be read again before it is used.
+    // As parse(), into this object. If it returns false, the message must be read again before it is used.
     [[nodiscard]] bool read(std::span<const std::uint8_t> bytes) noexcept;
-    // Writes all but the payload to the front of `room`, which holds the whole message. Returns where the payload
-    // belongs.
+    // Writes all but the payload to the front of `room`, which holds the whole message. Returns the payload's place.
     std::span<std::uint8_t> emit(std::span<std::uint8_t> into) const noexcept;
 
 private:
-    // Takes what stands at the front of `room`. Returns false if it is not all there.
+    // Takes a value from the front of `room`. Returns false if there are too few bytes.
     // mutants: copyrpc-message-take
     template <class Raw>
     static bool take(std::span<const std::uint8_t>& room, Raw& raw) noexcept {
@@ -117,7 +117,7 @@ private:
     [[nodiscard]] bool parse_extras(std::uint8_t flags, std::span<const std::uint8_t>& rest) noexcept;
 };
 
-// What of a request is flagged.
+// Parses the parts that the flags announce.
 // mutants: copyrpc-message-parse-extras
 inline bool Message::parse_extras(std::uint8_t flags, std::span<const std::uint8_t>& rest) noexcept {
     if ((flags & kExtended) != 0) {

@@ -72,7 +72,7 @@ rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::W
     return rpc::PostVerdict::Posted;
 }
 
-// Only what is under way has a key: a worker has so many of them.
+// Only operations under way have a key, since a worker has a limited number of them.
 bool OneSided::give_key(Session& session, SessionOneSided::Pending& work) {
     const bool reads = work.opcode == verbs::WorkOpcode::RdmaRead;
     const verbs::Rights rights = reads ? verbs::Rights{verbs::Right::LocalWrite} : verbs::Rights{};
@@ -85,10 +85,10 @@ bool OneSided::give_key(Session& session, SessionOneSided::Pending& work) {
 bool OneSided::serve(Session& session) noexcept {
     SessionOneSided& own = *session.one_sided;
     for (SessionOneSided::Pending& each : own.pending) {
-        const bool writes = each.opcode == verbs::WorkOpcode::RdmaWrite;  // what READs before it are to read
+        const bool writes = each.opcode == verbs::WorkOpcode::RdmaWrite;  // READs before it may read the same memory
         while (!each.is_posted()) {
             if (own.pieces == pieces_most_) {
-                return true;  // the next one that is done goes on
+                return true;  // the end of the next piece lets it go on
             }
             if (each.key == nullptr && !give_key(session, each)) {
                 wants_polling_ = true;
@@ -122,8 +122,8 @@ void OneSided::on_done(Session& session, Instant now) noexcept {
 
 namespace {
 
-// The operation was not done. The memory is its owner's again before he learns of it, who may have posted with a later
-// time than the turn's.
+// Completes an operation that was not done. Its owner may use the memory again before the completion runs. The owner
+// may have posted with a later time than the turn's.
 // mutants: copyrpc-one-sided-tell
 void tell(SessionOneSided::Pending& ended, rpc::CallStatus status, Instant now) {
     ended.key.reset();

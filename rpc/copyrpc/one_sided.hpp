@@ -19,29 +19,30 @@
 
 namespace cairn::copyrpc {
 
-// A peer that is given a place may use it for as long as it is open. A peer that names a place that it was not given,
-// or that was closed, loses its connection.
+// A peer that gets a place may use it while it is open. A peer that names another place, or a closed one, loses its
+// connection.
 class OneSided {
 public:
-    static constexpr std::uint32_t kMostPending = 1024;  // of a session
+    static constexpr std::uint32_t kMostPending = 1024;  // in one session
     static constexpr std::uint32_t kPiecesMost = 4;
-    static constexpr std::size_t kMostBytes = 0xffffffffU;  // of a place
+    static constexpr std::size_t kMostBytes = 0xffffffffU;  // in one place
 
-    // All references outlive the object. `receives` of a session: operations take an eighth of its send queue at most.
+    // All references outlive the object. Operations take at most an eighth of a session's send queue, which `receives`
+    // sizes.
     OneSided(verbs::Device& device, Sessions& sessions, std::uint32_t receives, Statistics& statistics) noexcept
         : device_(device),
           sessions_(sessions),
           statistics_(statistics),
           pieces_most_(std::clamp(receives / 4, 1U, kPiecesMost)) {}
 
-    // Opens memory of ours to the session's peer until it is closed or the session ends. Rights: RemoteRead,
-    // RemoteWrite or both. Errors: no such session; other rights; no bytes, or 4 GiB; no room.
+    // Opens memory of ours to the session's peer, until it is closed or the session ends. Rights: RemoteRead,
+    // RemoteWrite or both. Errors: no such session; other rights; no bytes, or 4 GiB and more; no room.
     [[nodiscard]] Result<Place> open(SessionId session, std::span<std::uint8_t> memory, verbs::Rights rights);
-    // Closes it at once. Returns false if there is no such place.
+    // Closes a place at once. Returns false if there is no such place.
     bool close(SessionId session, const Place& place) noexcept;
 
-    // Post an operation. Its completion never runs before they return. NoSuchSession: it is not open. Full: so many are
-    // pending. TooLong: the place is shorter than the memory, or that is empty.
+    // Post an operation. Its completion never runs before they return. NoSuchSession: the session is not open. Full:
+    // kMostPending operations are pending. TooLong: the place is shorter than the memory, or the memory is empty.
     [[nodiscard]] rpc::PostVerdict read(SessionId session, const OneSidedWork& work, Instant now) {
         return post(session, work, verbs::WorkOpcode::RdmaRead, now);
     }
@@ -49,18 +50,19 @@ public:
         return post(session, work, verbs::WorkOpcode::RdmaWrite, now);
     }
 
-    // Posts pieces of a session that has operations, or had. Returns false if it is to be tried again in another turn.
+    // Posts pieces of a session that has operations, or had some. Returns false if it must be called again in another
+    // turn.
     [[nodiscard]] bool serve(Session& session) noexcept;
-    // Operations wait for a key; nothing wakes the worker when there is one.
+    // True if operations wait for a key: nothing wakes the worker when a key becomes free.
     [[nodiscard]] bool wants_polling() const noexcept { return wants_polling_; }
     void begin_turn() noexcept { wants_polling_ = false; }
-    // The oldest piece is done. The completion may end the session.
+    // Notes that the oldest piece is done. The completion may end the session.
     void on_done(Session& session, Instant now) noexcept;
-    // The session ends. Returns true if it had memory open to its peer.
+    // Ends the operations of a session that ends. Returns true if it had memory open to its peer.
     bool fail(Session& session, rpc::CallStatus status, Instant now) noexcept;
-    // The endpoint ends, and takes no operation any more. Completes the operations with `ends_with_endpoint`.
+    // Completes the operations with `ends_with_endpoint`. The endpoint ends, and takes no more operations.
     void end_awaited(Instant now) noexcept;
-    // Looks at the session from time to time. Returns true if its peer holds an operation up.
+    // Looks at a session from time to time. Returns true if its peer holds an operation up.
     [[nodiscard]] static bool is_stuck(Session& session) noexcept;
 
 private:
@@ -71,7 +73,7 @@ private:
     verbs::Device& device_;
     Sessions& sessions_;
     Statistics& statistics_;
-    const std::uint32_t pieces_most_;  // of a session under way
+    const std::uint32_t pieces_most_;  // pieces of one session under way
     bool ended_ = false;
     bool wants_polling_ = false;
 };
@@ -86,7 +88,7 @@ public:
                     Post post) noexcept
         : endpoint_(endpoint), session_(session), work_(work), now_(now), post_(post) {}
 
-    // Returns false if it was not posted; the coroutine then goes on at once.
+    // Posts the operation. Returns false if it was not posted; the coroutine then goes on at once.
     // mutants: copyrpc-one-sided-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) {
         expect(work_, waiting);
@@ -106,8 +108,8 @@ private:
     Post post_;
 };
 
-// Read or write when awaited, and yield a CallResult. What is not posted ends at once with TableFull, RequestTooLong or
-// Disconnected. `now` is read when it is posted.
+// Read or write when awaited, and yield a CallResult. An operation that is not posted ends at once with TableFull,
+// RequestTooLong or Disconnected. `now` is read when the operation is posted.
 template <class Endpoint>
 [[nodiscard]] OneSidedAwaiter<Endpoint> one_sided_read(Endpoint& endpoint, SessionId session, const Place& place,
                                                        std::span<std::uint8_t> into, const Instant& now) noexcept {

@@ -1,4 +1,4 @@
-// One-sided operations of a session that are under way, and the memory that it has opened to its peer.
+// One-sided operations of a session that are under way, and the memory that the session has opened to its peer.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace cairn::copyrpc {
 
-// What is to be read from the beginning of the place, or written there. The completion runs once: with Ok, or, if the
-// session has ended before, with what its calls end with. Until then the memory is the endpoint's, and stays where it
-// is. CallResult::response is the memory.
+// A READ from the beginning of the place, or a WRITE to it. The completion runs once: with Ok, or with the status of
+// the session's calls if the session has ended before. Until then the endpoint uses the memory, which must not move.
+// CallResult::response is the memory.
 struct OneSidedWork {
     Place place{};
-    std::span<std::uint8_t> memory{};  // as long as the place at most, and not empty
+    std::span<std::uint8_t> memory{};  // not empty, and at most as long as the place
     rpc::Completion completion = nullptr;
     void* context = nullptr;
     std::uint64_t tag = 0;
-    bool ends_with_endpoint = false;  // true: the endpoint's end completes it with Disconnected; else forgets it
+    bool ends_with_endpoint = false;  // if true, the endpoint's end completes it with Disconnected; otherwise it is
+                                      // forgotten
 };
 
-// The operations of a session, oldest first: they are done in their order.
+// The operations of a session, oldest first. They are done in this order.
 struct SessionOneSided {
     struct Pending : Pieces {
         OneSidedWork work{};

@@ -13,7 +13,8 @@ std::optional<Hello> hello_in(const cm::PrivateBytes& data) noexcept {
     return Hello::parse(std::span(data.octets).first(data.size));
 }
 
-// The requests that its peer may have under way. Each takes two blocks of the promise, or one answer of it.
+// Returns how many requests a session's peer may have under way. Each takes two blocks of the promise, or one promised
+// answer.
 std::uint32_t requests_most(const Session& session) noexcept {
     const std::uint32_t promise = session.rings->send().ring().promise_max();
     return session.rings->send().flow() == Flow::Credit ? promise / 2 : promise;
@@ -41,7 +42,8 @@ Status Peers::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr
     if (!memory.valid()) {
         return Error{"there is no memory for a session's ring", "give the pool more, or sessions smaller rings"};
     }
-    // Nobody reads what others left there, neither a batch in the own ring nor the padding of one in the mirror.
+    // Clears memory of earlier users. Otherwise stale batches in the own ring could be read, or padding in the mirror
+    // could be sent.
     std::fill(memory.span().begin(), memory.span().end(), std::uint8_t{0});
     auto made = device_.register_memory(pd, memory.span(), rights, 0);  // its peer learns no address of ours
     if (!made.ok()) {
@@ -51,20 +53,20 @@ Status Peers::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr
     return Nothing{};
 }
 
-// The session has its own ring. The peer's has its mirror once the peer has shown that it is there.
+// Makes a session with its own ring. Its mirror of the peer's ring is made once the peer has shown that it is there.
 Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
     Session* const session = sessions_.add();
     if (session == nullptr) {
         return Error{"all sessions are in use", "raise sessions_max"};
     }
-    session->pd = device_.create_pd();  // of its own: its key opens nothing to other sessions
+    session->pd = device_.create_pd();  // of its own, so its key opens nothing to other sessions
     auto qp = device_.create_qp(*session->pd, qp_capacity(config_),
                                 {*queues_.sends, *queues_.receives, queues_.requests.get()});
     if (!qp.ok()) {
         remove(*session);
         return qp.error();
     }
-    session->qp = std::move(qp).value();  // its protection domain ends after it, also if there is no memory
+    session->qp = std::move(qp).value();  // the protection domain ends after the queue pair, also if there is no memory
     Status made = give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
                               verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite);
     if (made.ok() && config_.flow == Flow::Read) {
@@ -77,7 +79,7 @@ Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
     return session;
 }
 
-// Our consumer word, and room for the peer's.
+// Makes our consumer word, and room for the peer's.
 Status Peers::give_word(Session& session) {
     constexpr std::uint32_t kBytes = sizeof(RawConsumerWord);
     session.word_memory = pool_.allocate(kWordBytes);
@@ -123,7 +125,7 @@ bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
     return peer && peer->flow == config_.flow;
 }
 
-// Either end uses as much of the other's ring as it is willing to write to, and says so.
+// Each end uses as much of the other's ring as it is willing to write to, and says so.
 // mutants: copyrpc-peers-open-rings
 Status Peers::open_rings(Session& session) {
     const Hello& peer = session.peer;
@@ -144,14 +146,14 @@ bool Peers::open(rpc::LinkedSession& linked, Instant /*now*/) {
     return session.rings || open_rings(session).ok();
 }
 
-// A connector that has many connections tells of some of them a turn later.
+// A connector with many connections reports some of them a turn later.
 // mutants: copyrpc-peers-meet
 bool Peers::meet(Session& session) {
     return session.rings || (!session.ours && open_rings(session).ok());
 }
 
-// A peer that has not heard of the end may still read or write where something was lent. It gets no answer, so that it
-// does not take that for a breach.
+// A peer that has not heard of the end may still use lent memory. It gets no answer, so that it does not take the end
+// for a breach.
 // mutants: copyrpc-peers-stop
 void Peers::stop(rpc::LinkedSession& linked, CallStatus status, Instant now) {
     Session& session = of(linked);

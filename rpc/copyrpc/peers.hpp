@@ -1,4 +1,4 @@
-// What the sessions of an endpoint are made of: rings, keys and queue pairs.
+// The parts of an endpoint's sessions: rings, keys and queue pairs.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,16 @@
 
 namespace cairn::copyrpc {
 
-// The queues of a session's queue pair. Of the send queue long messages take half at most, one-sided operations an
-// eighth, batches the rest.
+// Returns the sizes of the queues of a session's queue pair. In the send queue, long messages take at most half and
+// one-sided operations an eighth. Batches take the rest.
 [[nodiscard]] verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept;
-// The memory of an idle session, beside what the endpoint has for all: both rings, and its queue pair with its slots.
+// Returns the memory of an idle session: both rings, and its queue pair with its slots. Memory that the endpoint shares
+// among sessions is not counted.
 [[nodiscard]] std::size_t bytes_of_session(const EndpointConfig& config) noexcept;
 
 class Peers final : public rpc::LinkOwner {
 public:
-    static constexpr std::uint32_t kWordBytes = 2 * sizeof(RawConsumerWord);  // of a session, with Flow::Read
+    static constexpr std::uint32_t kWordBytes = 2 * sizeof(RawConsumerWord);  // per session, with Flow::Read
 
     // All references outlive the object.
     Peers(const EndpointConfig& config, verbs::Device& device, Queues& queues, rpc::MsgPool& pool, Sessions& sessions,
@@ -36,8 +37,8 @@ public:
           server_(server),
           one_sided_(one_sided) {}
 
-    // A batch of the session came, maybe before the connector tells that it is established. Returns true if its rings
-    // are there to read it.
+    // Notes that a batch of the session came. The connector may report later that the connection is established.
+    // Returns true if the session's rings exist, so that the batch can be read.
     [[nodiscard]] bool meet(Session& session);
 
 private:
@@ -68,7 +69,7 @@ private:
     Client& client_;
     Server& server_;
     OneSided& one_sided_;
-    RawHello hello_{};  // as hello_of() returns it
+    RawHello hello_{};  // the value that hello_of() returns
 };
 
 }  // namespace cairn::copyrpc

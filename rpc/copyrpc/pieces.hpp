@@ -11,19 +11,19 @@
 
 namespace cairn::copyrpc {
 
-// Each piece shows that the peer lives, and batches pass between them.
+// Each finished piece shows that the peer lives. Batches pass between pieces.
 struct Pieces {
     static constexpr std::uint32_t kPieceBytes = 256U << 10U;
 
     Place place{};                   // at the peer
-    std::unique_ptr<verbs::Mr> key;  // of the memory here; nullptr: none of it was posted
+    std::unique_ptr<verbs::Mr> key;  // key of the memory here; nullptr: no piece was posted
     std::uint32_t bytes = 0;
-    std::uint32_t posted = 0;  // of these
+    std::uint32_t posted = 0;  // pieces that were posted
     std::uint32_t done = 0;
 
     [[nodiscard]] bool is_posted() const noexcept { return posted == bytes; }
-    // Posts the next piece; there is one, and a key. Returns false if the send queue is full. A WRITE waits for READs
-    // that were posted before it if it is fenced.
+    // Posts the next piece; there is one, and a key. Returns false if the send queue is full. If `fenced`, a WRITE
+    // waits for READs that were posted before it.
     // mutants: copyrpc-pieces-post
     [[nodiscard]] bool post(verbs::Qp& qp, verbs::WorkOpcode opcode, std::uint64_t work, bool fenced = false) noexcept {
         const std::uint32_t piece = std::min(bytes - posted, kPieceBytes);
@@ -41,7 +41,7 @@ struct Pieces {
         posted += piece;
         return true;
     }
-    // The oldest piece is done. Returns true if it was the last one.
+    // Notes that the oldest piece is done. Returns true if it was the last one.
     // mutants: copyrpc-pieces-advance
     [[nodiscard]] bool advance() noexcept {
         done += std::min(bytes - done, kPieceBytes);
@@ -49,17 +49,17 @@ struct Pieces {
     }
 };
 
-// Pieces of a session under way, and whether they get on.
+// The pieces of a session under way, and whether they make progress.
 class PiecesUnderWay {
 public:
     void on_done() noexcept { still_looks_ = 0; }
-    // Looks from time to time. Returns true if the peer holds the pieces up, if there are any.
+    // Looks from time to time. Returns true if there are pieces, and the peer holds them up.
     // mutants: copyrpc-pieces-is-stuck
     [[nodiscard]] bool is_stuck(std::uint32_t pieces) noexcept { return pieces != 0 && ++still_looks_ >= kMostLooks; }
 
 private:
-    static constexpr std::uint8_t kMostLooks = 16;  // a peer that is silent altogether is lost after 8
-    std::uint8_t still_looks_ = 0;                  // in a row, while none was done
+    static constexpr std::uint8_t kMostLooks = 16;  // a peer that is completely silent is lost after 8
+    std::uint8_t still_looks_ = 0;                  // successive looks without a finished piece
 };
 
 }  // namespace cairn::copyrpc

@@ -24,7 +24,7 @@ struct Place {
         return {raw.address.get(), Rkey{raw.rkey.get()}, raw.bytes.get()};
     }
     [[nodiscard]] RawPlace raw() const noexcept { return {Be64{address}, Be32{rkey.value}, Be32{bytes}}; }
-    // True if it is memory, of `bytes_max` at most.
+    // True if it names memory of at most `bytes_max`.
     [[nodiscard]] bool is_sound(std::uint32_t bytes_max) const noexcept {
         return bytes != 0 && bytes <= bytes_max && address + bytes > address;
     }

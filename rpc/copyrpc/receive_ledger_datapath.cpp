@@ -1,4 +1,4 @@
-// Space of an end's own ring.
+// Accounts for the space of an end's own ring.
 #include "rpc/copyrpc/receive_ledger.hpp"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ ReceiveLedger::ReceiveLedger(RingShape ring, std::uint32_t receives, Flow flow)
 bool ReceiveLedger::on_batch(BatchImmediate said) noexcept {
     const std::uint32_t skipped = said.wraps ? ring_.to_end(arrived_) : 0;
     const RingPosition begin = arrived_ + skipped;
-    const bool counted = flow_ == Flow::Credit;  // else the peer knows what is free, and has what is posted
+    const bool counted = flow_ == Flow::Credit;  // otherwise the peer knows which blocks are free, and which requests
+                                                 // are posted
     const std::uint32_t taken = arrived_ - (counted ? returned_ : retired_);
     if (said.blocks == 0 || said.blocks > ring_.to_end(begin) || skipped > ring_.blocks() - taken ||
         said.blocks > ring_.blocks() - taken - skipped || (counted && receives_used_ == receives_max_)) {
@@ -54,7 +55,7 @@ void ReceiveLedger::release(RingPosition begin, std::uint32_t blocks) noexcept {
     }
 }
 
-// A request's first block stands for all of it: what is behind a held block is not free either.
+// A request's first block stands for all of it: blocks after a held block are not free either.
 // mutants: copyrpc-receive-ledger-mark
 void ReceiveLedger::mark(RingPosition begin, bool held) noexcept {
     const std::uint32_t index = ring_.index_of(begin);
@@ -63,8 +64,8 @@ void ReceiveLedger::mark(RingPosition begin, bool held) noexcept {
     held_[index / kBits] ^= bit;
 }
 
-// Blocks that were read and are not held are free, up to the first that is held. Up to `read_` alone: a request that is
-// released while its batch is read must not free what stands behind it.
+// Frees blocks that were read and are not held, up to the first held one. It frees up to `read_` only: a request that
+// is released while its batch is read must not free later blocks.
 // mutants: copyrpc-receive-ledger-retire
 void ReceiveLedger::retire() noexcept {
     while (retired_ < read_) {

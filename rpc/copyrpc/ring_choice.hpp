@@ -1,4 +1,4 @@
-// How long the rings of an endpoint should be.
+// How to choose the length of an endpoint's rings.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,18 @@
 
 namespace cairn::copyrpc {
 
-// The longest ring that an endpoint with this configuration writes to: of a peer's longer one it uses so much.
+// Returns the longest ring that an endpoint with this configuration writes to. Of a peer's longer ring it uses that
+// much.
 // mutants: copyrpc-longest-mirror-of
 [[nodiscard]] inline std::uint32_t longest_mirror_of(const EndpointConfig& config) noexcept {
     const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
     return std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
 }
 
-// What the sessions of an endpoint are to carry.
+// The load that the sessions of an endpoint must carry.
 struct RingNeeds {
     std::uint32_t sessions = 1;
-    std::uint32_t calls = 1;  // that an end makes over a session and that are not answered
+    std::uint32_t calls = 1;  // unanswered calls of an end over one session
     std::uint32_t request_bytes = 0;
     std::uint32_t answer_bytes = 0;
 };
@@ -29,8 +30,8 @@ struct RingNeeds {
 // Longer messages travel by themselves.
 constexpr std::uint32_t kLongestInRing = 16U << 10U;
 
-// Returns the size of a ring for EndpointConfig::ring_bytes: it takes the longest request and answer, and promises for
-// the answers to all calls. Rings are longer than that as long as the rings of all sessions stay in a cache.
+// Returns the size of a ring for EndpointConfig::ring_bytes. It takes the longest request and answer, and promises room
+// for the answers to all calls. Rings are longer than that while the rings of all sessions stay in a cache.
 // mutants: copyrpc-ring-bytes-for
 [[nodiscard]] constexpr std::uint32_t ring_bytes_for(const RingNeeds& needs) noexcept {
     constexpr std::uint64_t kCached = 4U << 20U;

@@ -1,6 +1,6 @@
-// One end of a connection: its own ring, and a mirror of the ring at its peer. It composes the batches that leave, and
-// reads the batches that came. It neither sends nor receives: its user WRITEs the batches, with their immediates, from
-// the mirror to the same place in the peer's ring.
+// One end of a connection: its own ring, and a mirror of its peer's ring. It composes the batches that leave, and reads
+// the batches that came. It neither sends nor receives. Its user WRITEs the batches, with their immediates, from the
+// mirror to the same offset in the peer's ring.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace cairn::copyrpc {
 
-// The blocks of a request that was read and is not released.
+// The blocks of a request that was read and not released.
 struct Held {
     RingPosition begin{};
     std::uint32_t blocks = 0;
@@ -35,11 +35,11 @@ public:
     // batch leaves.
     struct Taken {
         Message message{};
-        Held held{};  // of a request
+        Held held{};  // for a request
     };
 
-    // The memory of both rings, each a valid shape (asserted), outlives the end. `own_receives` and `peer_receives` are
-    // the receive requests that either end has for the batches of the other; see SendLedger.
+    // Makes an end. The memory of both rings has valid sizes (asserted), and outlives the end. `own_receives` and
+    // `peer_receives` are the receive requests that each end has for the other's batches; see SendLedger.
     RingEnd(std::span<std::uint8_t> own, std::span<std::uint8_t> mirror, std::uint32_t own_receives,
             std::uint32_t peer_receives, Flow flow = Flow::Credit);
 
@@ -47,31 +47,32 @@ public:
                                      std::uint32_t answer_bytes) const noexcept {
         return send_.judge_request(Message::blocks_of(bytes, extras), Message::charge_for(answer_bytes));
     }
-    // Puts a request into the next batch, its payload copied. It fits (asserted). Sets its charge.
+    // Puts a request into the next batch, and copies its payload. The request fits (asserted). Sets its charge.
     void put_request(Message& request, std::uint32_t answer_bytes) noexcept;
     // Puts an answer to a request of this charge into the next batch. It has room there (asserted: answer_max()).
     void put_answer(const Message& answer, std::uint32_t charge) noexcept;
     [[nodiscard]] bool fits_answer(const Message& answer) const noexcept { return send_.fits_answer(answer.blocks()); }
-    // With Flow::Read: the peer's word is to be read, since there is little room, or none for what waits.
+    // True if the peer's word should be read (only with Flow::Read): little room is left, or a waiting message has
+    // none. `waits`: an answer waits.
     [[nodiscard]] bool wants_word(bool waits) const noexcept;
-    // It is read. What leaves from now on makes another look worth while.
+    // Notes that the word is read now. After that, another READ pays only once more has left.
     void ask_word() noexcept { sent_since_asked_ = false; }
-    // The peer's word came. Returns false if it breaks the rules.
+    // Takes the peer's word. Returns false if the word breaks the rules.
     [[nodiscard]] bool on_word(const ConsumerWord& word) noexcept { return send_.on_word(word); }
-    // The answer to a request with this charge came.
+    // Notes that the answer to a request of this charge came.
     void on_answered(std::uint32_t charge) noexcept { send_.on_answer(charge); }
-    // The request's memory is the peer's again.
+    // Gives the request's blocks back to the peer.
     void release(const Held& held) noexcept { receive_.release(held.begin, held.blocks); }
 
-    // Returns what leaves next: messages, or a batch without any if the peer may be waiting for what its header says.
-    // Nothing: all has left, or the peer has no receive request.
+    // Returns the next batch to send. It has messages, or none if the peer may be waiting for its header. Returns
+    // nothing if all has left, or the peer has no receive request.
     [[nodiscard]] std::optional<RingWrite> next_write() noexcept;
 
-    // A batch came. The messages of the former one were all taken (asserted).
+    // Begins to read a batch that came. All messages of the batch before were taken (asserted).
     [[nodiscard]] std::optional<Breach> open(BatchImmediate said) noexcept;
-    // Takes the batch's next message. Returns false behind the last one and after a breach.
+    // Takes the batch's next message. Returns false after the last one and after a breach.
     [[nodiscard]] bool next(Taken& taken) noexcept;
-    // What was wrong with the batch. Asked after next() has returned false.
+    // Returns the fault of the batch. Called after next() has returned false.
     [[nodiscard]] std::optional<Breach> breach() const noexcept { return breach_; }
 
     [[nodiscard]] const SendLedger& send() const noexcept { return send_; }
@@ -91,7 +92,7 @@ private:
     std::span<std::uint8_t> mirror_;
     SendLedger send_;
     ReceiveLedger receive_;
-    std::uint32_t messages_left_ = 0;  // of the batch that is read
+    std::uint32_t messages_left_ = 0;  // in the batch that is read
     std::uint16_t next_sent_ = 0;      // sequence numbers
     std::uint16_t next_received_ = 0;
     bool sent_since_asked_ = false;

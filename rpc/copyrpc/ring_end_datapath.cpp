@@ -1,4 +1,4 @@
-// Batches composed and read.
+// Composes and reads batches.
 #include "rpc/copyrpc/ring_end.hpp"
 
 namespace cairn::copyrpc {
@@ -64,7 +64,7 @@ BatchHeader RingEnd::header_of(const Batch& batch) noexcept {
     return header;
 }
 
-// With Flow::Read a header has what its sender's word had.
+// With Flow::Read a header has the fields of its sender's word.
 // mutants: copyrpc-ring-end-learn
 bool RingEnd::learn(const BatchHeader& header) noexcept {
     if (send_.flow() == Flow::Credit) {

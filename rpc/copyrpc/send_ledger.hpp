@@ -1,4 +1,4 @@
-// What an end of a connection knows about the ring at its peer, and may put there.
+// An end's knowledge of its peer's ring, and what it may put there.
 #pragma once
 
 #include <array>
@@ -9,76 +9,78 @@
 
 namespace cairn::copyrpc {
 
-// A run of blocks that one WRITE carries: a header block, and the messages behind it.
+// A run of blocks that one WRITE carries: a header block, and messages after it.
 struct Batch {
     RingPosition begin{};
     std::uint32_t blocks = 0;
     std::uint16_t messages = 0;
-    bool wraps = false;  // it begins at the ring's start, and the blocks before it at the end are wasted
+    bool wraps = false;  // it begins at the ring's start; the blocks before it at the end are wasted
 };
 
 enum class Room : std::uint8_t {
     Fits,
-    RingFull,            // there is room once the peer has released requests
-    InsufficientCredit,  // there is room once the peer has answered, and promised anew
-    TooLong,             // never
+    RingFull,            // there is room after the peer has released requests
+    InsufficientCredit,  // there is room after the peer has answered, and promised anew
+    TooLong,             // there is never room
 };
 
-// The rules hold for a ring of C blocks of which F are in flight: put there and not returned by the peer. R blocks are
-// promised to the peer for answers. At any time F + 2R <= C, so that an answer always fits: it is at most as long as
-// its part of the promise, and wastes at most as much at the ring's end. A request leaves kept_for_empty() as well. The
-// peer has a receive request for each batch: the last one is kept for a batch with news. Used by one thread.
+// Accounts for the blocks of a ring of C blocks. F blocks are in flight: put there, and not returned by the peer. R
+// blocks are promised to the peer for answers. F + 2R <= C holds at any time, so an answer always fits. An answer is at
+// most as long as its part of the promise, and wastes at most as much at the ring's end. A request also leaves
+// kept_for_empty() free. The peer has a receive request for each batch; the last one is kept for a batch with news.
+// Used by one thread.
 //
-// With Flow::Read nothing is promised but a number of answers, C/4: F <= C, and an answer may have to wait.
+// With Flow::Read only a number of answers is promised, C/4. Then F <= C holds, and an answer may have to wait.
 class SendLedger {
 public:
-    // `receives` is the number of receive requests that the peer has for this connection, at least 4 (asserted).
+    // Makes the ledger. `receives`: the peer's receive requests for this connection, at least 4 (asserted).
     SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives, Flow flow = Flow::Credit) noexcept;
 
-    // `blocks` is the length of the message, `charge` what its answer may take of the peer's promise.
+    // Judges a request. `blocks`: length of the message; `charge`: blocks of the peer's promise that its answer may
+    // take.
     [[nodiscard]] Room judge_request(std::uint32_t blocks, std::uint32_t charge) const noexcept;
-    // Returns the message's place. The message fits (asserted).
+    // Takes room for a request, which fits (asserted). Returns the message's position.
     RingPosition take_request(std::uint32_t blocks, std::uint32_t charge) noexcept;
-    // The answer to a request with this charge came.
+    // Notes that the answer to a request of this charge came.
     void on_answer(std::uint32_t charge) noexcept;
-    // A request of the peer came. Returns false if its charge is beyond the promise, or beyond what the peer's ring has
-    // room for: the peer breaks the rules.
+    // Takes a request of the peer. Returns false if its charge exceeds the promise, or the room of the peer's ring: the
+    // peer breaks the rules.
     [[nodiscard]] bool on_request(std::uint32_t charge) noexcept;
-    // Returns the place of the answer to a request with this charge, which has room for it (asserted).
+    // Takes room for the answer to a request of this charge, which has that room (asserted). Returns its position.
     RingPosition take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept;
-    // True if there is room for an answer of so many blocks, as there always is with Flow::Credit.
+    // True if there is room for an answer of `blocks`. With Flow::Credit there always is.
     [[nodiscard]] bool fits_answer(std::uint32_t blocks) const noexcept {
         return flow_ == Flow::Credit || in_flight() + advance_of(blocks) <= ring_.blocks();
     }
 
-    // Messages wait, and the peer can receive them. With `news` the batch also carries what the peer may be waiting
-    // for.
+    // True if messages wait, and the peer can receive them. With `news` the batch also carries facts for which the peer
+    // may be waiting.
     // mutants: copyrpc-send-ledger-has-batch
     [[nodiscard]] bool has_batch(bool news) const noexcept {
         return (closed_ || open_.messages != 0) && receives_ > (news || flow_ == Flow::Read ? 0U : 1U);
     }
-    // The oldest messages. There is a batch (asserted).
+    // Takes the oldest messages as a batch. There is one (asserted).
     Batch take_batch() noexcept;
-    // No messages wait, and there is room for a batch without any, which carries news.
+    // True if no messages wait, and there is room for an empty batch, which carries news.
     [[nodiscard]] bool has_room_for_empty() const noexcept;
     Batch take_empty() noexcept;
 
-    // What can be promised beyond what is promised.
+    // Returns how much can be promised in addition.
     [[nodiscard]] std::uint32_t grantable() const noexcept;
-    // Promises that. Returns the blocks, for the header of a batch that leaves now.
+    // Promises that much. Returns the blocks, for the header of a batch that leaves now.
     std::uint32_t grant() noexcept;
-    // What the header of a peer's batch says: blocks of the ring that are free again, blocks for answers to our
-    // requests, receive requests. Returns false if it cannot be: the peer breaks the rules.
+    // Takes the header of a peer's batch: blocks of the ring that are free again, blocks for answers to our requests,
+    // receive requests. Returns false if the values are impossible: the peer breaks the rules.
     [[nodiscard]] bool on_header(std::uint32_t returned, std::uint32_t granted, std::uint32_t receives) noexcept;
-    // With Flow::Read: what the peer has read. What is older than what is known says nothing new. Returns false if it
-    // cannot be: the peer breaks the rules.
+    // With Flow::Read: takes the peer's position in its ring. An older position than the known one has no effect.
+    // Returns false if the position is impossible: the peer breaks the rules.
     [[nodiscard]] bool on_word(const ConsumerWord& word) noexcept;
-    // The number of batches that a batch's header names modulo 2^16.
+    // Returns the number of batches that a batch's header names modulo 2^16.
     [[nodiscard]] std::uint32_t batches_of(std::uint16_t said) const noexcept {
         const auto ahead = static_cast<std::int16_t>(said - static_cast<std::uint16_t>(batches_known_));
         return batches_known_ + static_cast<std::uint32_t>(static_cast<std::int32_t>(ahead));
     }
-    // The messages of the next batch; kFull: it takes no more of them.
+    // Value for messages of the next batch: it takes no more of them.
     static constexpr std::uint32_t kFull = 0xffffffffU;
     [[nodiscard]] std::uint32_t messages() const noexcept { return closed_ ? kFull : open_.messages; }
     [[nodiscard]] Flow flow() const noexcept { return flow_; }
@@ -88,9 +90,9 @@ public:
     [[nodiscard]] std::uint32_t promised() const noexcept { return promised_; }
     [[nodiscard]] std::uint32_t balance() const noexcept { return balance_; }
     [[nodiscard]] std::uint32_t receives() const noexcept { return receives_; }
-    // Where the next batch may begin, modulo 2^32 as in a word.
+    // Returns where the next batch may begin, modulo 2^32 as in a word.
     [[nodiscard]] std::uint32_t sent_blocks() const noexcept { return static_cast<std::uint32_t>(sent_.block); }
-    // For tests: a connection as old as that. Nothing was put into the ring yet.
+    // Makes the connection as old as this, for tests. The ring is still empty.
     void begin_at(RingPosition at) noexcept { returned_ = sent_ = head_ = at; }
     // Asserts the rules.
     void check() const noexcept;
@@ -99,8 +101,8 @@ private:
     [[nodiscard]] bool joins_open(std::uint32_t blocks) const noexcept;
     [[nodiscard]] std::uint32_t advance_of(std::uint32_t blocks) const noexcept;
     RingPosition place(std::uint32_t blocks) noexcept;
-    // A promise may come before the answers that it renews. These answers wait for receive requests in the next batch,
-    // and answers to requests that the promise has let come wait with them.
+    // A promise may come before the answers that it renews. These answers wait for receive requests in the next batch.
+    // With them wait answers to requests that the new promise has allowed.
     // mutants: copyrpc-send-ledger-most-promised
     [[nodiscard]] std::uint32_t most_promised() const noexcept { return 3 * own_ring_.promise_max(); }
 
@@ -109,16 +111,16 @@ private:
     Flow flow_;
     std::uint32_t receives_max_;
     std::uint32_t receives_;
-    std::uint32_t batches_known_ = 0;  // to be read by the peer, modulo 2^32
+    std::uint32_t batches_known_ = 0;  // batches that the peer is known to have read, modulo 2^32
     RingPosition returned_{};
-    RingPosition sent_{};  // up to here batches were taken
+    RingPosition sent_{};  // batches were taken up to here
     RingPosition head_{};
-    std::uint32_t promised_;     // to the peer, for answers, whether it has asked or not
-    std::uint32_t asked_ = 0;    // the part of it that requests have taken
-    std::uint32_t balance_;      // the peer's promise, as far as our requests have not taken it
-    std::uint32_t charged_ = 0;  // the part of it that they have taken, as long as they are not answered
-    Batch open_{};               // takes messages; none: there is no such batch
-    Batch closed_batch_{};       // before it, at the ring's end
+    std::uint32_t promised_;     // blocks promised to the peer for answers, requested or not
+    std::uint32_t asked_ = 0;    // the part of `promised_` that requests have taken
+    std::uint32_t balance_;      // the part of the peer's promise that our requests have not taken
+    std::uint32_t charged_ = 0;  // the part that our unanswered requests have taken
+    Batch open_{};               // the batch that takes messages; empty if there is none
+    Batch closed_batch_{};       // the batch before it, at the ring's end
     bool closed_ = false;
 };
 

@@ -1,11 +1,11 @@
-// Space and credits of the ring at the peer.
+// Accounts for space and credits of the peer's ring.
 #include "rpc/copyrpc/send_ledger.hpp"
 
 namespace cairn::copyrpc {
 
 namespace {
 
-// What a request takes of a promise.
+// Returns how much of a promise a request takes.
 constexpr std::uint32_t cost_of(Flow flow, std::uint32_t charge) noexcept {
     return flow == Flow::Credit ? charge : 1;
 }
@@ -27,7 +27,7 @@ bool SendLedger::joins_open(std::uint32_t blocks) const noexcept {
     return open_.messages != 0 && blocks <= ring_.blocks() - ring_.index_of(open_.begin) - open_.blocks;
 }
 
-// How far the head moves for a message: by its own blocks, and for a batch of its own by the header and the waste.
+// Returns how far the head moves for a message: by its blocks. A batch of its own adds the header and the waste.
 // mutants: copyrpc-send-ledger-advance-of
 std::uint32_t SendLedger::advance_of(std::uint32_t blocks) const noexcept {
     if (joins_open(blocks)) {
@@ -60,7 +60,7 @@ RingPosition SendLedger::take_request(std::uint32_t blocks, std::uint32_t charge
     return place(blocks);
 }
 
-// With Flow::Read a promise counts answers, however long they are. One that no ring has room for would wait for ever.
+// With Flow::Read a promise counts answers, of any length. An answer that no ring can hold would wait for ever.
 // mutants: copyrpc-send-ledger-on-request
 bool SendLedger::on_request(std::uint32_t charge) noexcept {
     if (charge < 2 || cost_of(flow_, charge) > promised_ - asked_) {

@@ -1,4 +1,4 @@
-// Requests handed to their handlers, and answers.
+// Hands requests to their handlers, and sends answers.
 #include "rpc/copyrpc/server.hpp"
 
 #include <utility>
@@ -20,7 +20,7 @@ Server::Server(Endpoint& endpoint, const EndpointConfig& config, const Types& ty
       transfers_(*this, device, pool, config.receives, statistics),
       late_(pool, statistics) {}
 
-// The table grows within the room that expect() made: a session has no more requests than its promise pays for.
+// Takes a place. The table grows within the room that expect() made: a session's promise limits its requests.
 std::uint32_t Server::take_place() {
     ++kept_;
     if (free_ == rpc::kNone) {
@@ -121,7 +121,7 @@ void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
     const RequestHandle& handle = work.handle;
     if (type.background != nullptr) {
         const bool taken = jobs_.add(work);
-        CAIRN_ASSERT(taken);  // it can always wait
+        CAIRN_ASSERT(taken);  // a request can always wait
         return;
     }
     declined_ = false;
@@ -182,7 +182,7 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
     return room;
 }
 
-// An answer that found no room is none.
+// Sends the reserved answer. If reserve() found no room, there is no answer.
 // mutants: copyrpc-server-respond
 bool Server::respond(const RequestHandle& handle) noexcept {
     Kept* const kept = find(handle);
@@ -207,7 +207,7 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return true;
 }
 
-// A caller that has no room for the answer learns that.
+// Sends an answer. A caller without room for it is notified.
 // mutants: copyrpc-server-give
 void Server::give(Kept& request, std::span<const std::uint8_t> message) noexcept {
     if (message.size() <= Message::answer_max(request.charge)) [[likely]] {
@@ -219,7 +219,7 @@ void Server::give(Kept& request, std::span<const std::uint8_t> message) noexcept
     }
 }
 
-// The answer is WRITTEN from memory that stays as it is until then.
+// WRITEs a long answer. Its memory stays unchanged until that is done.
 // mutants: copyrpc-server-give-long
 void Server::give_long(Kept& request, std::span<const std::uint8_t> message) noexcept {
     const bool is_reserved = request.answer.valid() && message.data() == request.answer.data;
@@ -261,7 +261,7 @@ bool Server::decline(const RequestHandle& request) noexcept {
     if (kept == nullptr) {
         return false;
     }
-    declined_ = declined_ || !kept->kept;  // else its handler has run
+    declined_ = declined_ || !kept->kept;  // if the request is kept, its handler has run already
     ++statistics_.requests_declined;
     end(*kept, Outcome::Declined, {});
     return true;
@@ -275,7 +275,7 @@ bool Server::expire(const RequestHandle& handle) noexcept {
     return true;
 }
 
-// The message may be part of the request, which is the peer's again afterwards.
+// Ends a request. `message` may be part of the request, whose blocks are the peer's again afterwards.
 // mutants: copyrpc-server-end
 void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
     Session& session = *request.session;

@@ -23,13 +23,13 @@ using SessionState = rpc::LinkState;
 struct Wanted {
     std::uint32_t request_bytes = 0;  // in the ring
     std::uint32_t answer_bytes = 0;   // in the ring
-    std::uint32_t extras = 0;         // of the request
+    std::uint32_t extras = 0;         // in the request
 };
 
-// What calls hold that ended before their answers came.
+// Resources that ended calls still hold, since their answers have not come.
 struct GivenUp {
     std::uint64_t tickets = 0;
-    std::uint64_t bytes = 0;  // that they lent
+    std::uint64_t bytes = 0;  // bytes that they lent
 
     void add(std::uint64_t lent) noexcept {
         ++tickets;
@@ -41,12 +41,13 @@ struct GivenUp {
     }
 };
 
-// What the calls of a session hold until their answers come.
+// Resources that the session's calls hold until their answers come.
 struct Outstanding {
     rpc::IndexList tickets{};
     std::uint64_t lent_bytes = 0;
     GivenUp given_up{};
-    std::uint8_t still_looks = 0;  // in a row, while others waited for what calls given up hold, and none was answered
+    std::uint8_t still_looks = 0;  // successive looks at which other calls waited for ended ones, and none of those was
+                                   // answered
 };
 
 struct Session : rpc::LinkedSession {
@@ -54,22 +55,22 @@ struct Session : rpc::LinkedSession {
     rpc::MsgBuffer mirror_memory{};
     std::unique_ptr<verbs::Mr> own;
     std::unique_ptr<verbs::Mr> mirror;
-    rpc::MsgBuffer word_memory{};          // with Flow::Read:
-    std::unique_ptr<verbs::Mr> word;       // our consumer word,
-    std::unique_ptr<verbs::Mr> read_word;  // and room for the peer's
-    bool asks_word = false;                // a READ of it is under way
+    rpc::MsgBuffer word_memory{};          // with Flow::Read, as the next three
+    std::unique_ptr<verbs::Mr> word;       // our consumer word
+    std::unique_ptr<verbs::Mr> read_word;  // room for the peer's word
+    bool asks_word = false;                // a READ of the peer's word is under way
     Hello peer{};
-    std::optional<RingEnd> rings{};    // once the connection is established
-    std::optional<RingWrite> write{};  // composed, but the send queue was full
+    std::optional<RingEnd> rings{};    // set once the connection is established
+    std::optional<RingWrite> write{};  // composed while the send queue was full
     BatchHold hold{};
     Outstanding outstanding{};
     rpc::IndexList kept{};  // requests that are not answered
     rpc::Backlog backlog{};
-    rpc::Backlog lacking{};  // calls before it, which wait for memory; others pass them
+    rpc::Backlog lacking{};  // earlier calls that wait for memory; other calls pass them
     std::optional<Wanted> wanted{};
     std::unique_ptr<SessionTransfers> transfers;
     std::unique_ptr<SessionLateAnswers> late;    // with Flow::Read
-    std::unique_ptr<SessionOneSided> one_sided;  // once there is one
+    std::unique_ptr<SessionOneSided> one_sided;  // set once there is an operation
 
     [[nodiscard]] bool has_waiting() const noexcept { return !backlog.empty() || !lacking.empty(); }
     [[nodiscard]] bool has_late() const noexcept { return late != nullptr && !late->answers.empty(); }

@@ -14,7 +14,7 @@
 
 namespace cairn::copyrpc {
 
-// How many messages the batches have, by powers of two: none, 1, 2 to 3, 4 to 7 and so on.
+// Counts batches by their number of messages, in powers of two: none, 1, 2 to 3, 4 to 7 and so on.
 struct BatchSizes {
     static constexpr std::size_t kClasses = 12;
 
@@ -22,7 +22,7 @@ struct BatchSizes {
     void count(std::uint32_t messages) noexcept {
         ++batches[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(messages)), kClasses - 1)];
     }
-    // The fewest messages of a class.
+    // Returns the smallest number of messages of a class.
     [[nodiscard]] static constexpr std::uint32_t least(std::size_t which) noexcept {
         return which == 0 ? 0 : 1U << (which - 1);
     }
@@ -30,25 +30,26 @@ struct BatchSizes {
     std::array<telemetry::Counter, kClasses> batches{};
 };
 
-// Its worker's thread counts; any thread may read.
+// The worker's thread counts; any thread may read.
 struct Statistics : rpc::RequestCounters {
     telemetry::CounterSet<Breach> breaches{};
     rpc::LinkCounters links{};
     telemetry::Counter requests_sent;
     telemetry::Counter responses_received;
     telemetry::Counter calls_failed;
-    telemetry::Counter late_answers;        // of calls that were cancelled or overdue
-    telemetry::Counter never_answering;     // sessions that ended: others waited for what their given up calls held
-    telemetry::Counter requests_fetched;    // of the handled requests: READ at their callers
-    telemetry::Counter answers_written;     // to rooms of callers, by themselves
-    telemetry::Counter answers_put_off;     // with Flow::Read, since their peer's ring was full
-    telemetry::Counter requests_held_back;  // with Flow::Read, while answers before them took their session's memory
+    telemetry::Counter late_answers;        // to calls that were cancelled or had passed their deadline
+    telemetry::Counter never_answering;     // sessions that ended because other calls waited for what their ended calls
+                                            // held
+    telemetry::Counter requests_fetched;    // handled requests that were READ at their callers
+    telemetry::Counter answers_written;     // written to callers' rooms, by themselves
+    telemetry::Counter answers_put_off;     // with Flow::Read, because the peer's ring was full
+    telemetry::Counter requests_held_back;  // with Flow::Read, while earlier answers took their session's memory
     telemetry::Counter words_read;          // with Flow::Read
     telemetry::Counter answers_given_up;    // for want of memory
     struct {
         telemetry::Counter reads;
         telemetry::Counter writes;
-    } one_sided{};  // operations that programs asked for
+    } one_sided{};  // operations that programs posted
     telemetry::Counter batches_sent;
     BatchSizes batch_sizes{};
 

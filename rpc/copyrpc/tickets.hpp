@@ -1,4 +1,4 @@
-// Tickets: the numbers by which answers name calls, and what calls lend until their answers come.
+// Tickets: the numbers by which answers name calls, with the memory that calls lend until their answers come.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace cairn::copyrpc {
 
-// A call that was put into a ring has a ticket until its answer comes, even if the call has ended before: no other call
-// has its number meanwhile. So a peer that never answers keeps tickets, and memory.
+// A call that was put into a ring has a ticket until its answer comes, even if the call ends before. So its number is
+// not used again meanwhile. A peer that never answers keeps tickets, and memory.
 class Tickets {
 public:
     struct Ticket {
-        std::uint32_t call = rpc::kNone;      // kNone: it has ended, or there is none
-        std::uint32_t next = rpc::kNone;      // of its session's, or of the free ones
-        std::uint32_t previous = rpc::kNone;  // of its session's
-        std::uint16_t charge = 0;             // 0: the ticket is free
+        std::uint32_t call = rpc::kNone;      // kNone if the call has ended, or there is none
+        std::uint32_t next = rpc::kNone;      // in the session's list, or in the free list
+        std::uint32_t previous = rpc::kNone;  // in the session's list
+        std::uint16_t charge = 0;             // 0 if the ticket is free
         SessionId session{};
         std::uint8_t generation = 0;
     };
@@ -28,7 +28,7 @@ public:
     // Device and pool outlive the object.
     Tickets(std::uint32_t tickets, verbs::Device& device, rpc::MsgPool& pool);
 
-    // Notes that a call waits for a ticket if none is free.
+    // Returns false if no ticket is free, and notes that a call waits for one.
     [[nodiscard]] bool any_free() noexcept {
         if (free_ == rpc::kNone) [[unlikely]] {
             lacks_ticket_ = awaited_ = true;
@@ -37,45 +37,45 @@ public:
     }
     // Returns true once if a call waits for a ticket.
     [[nodiscard]] bool take_awaited() noexcept { return std::exchange(awaited_, false); }
-    // Lends memory for the call that takes the next ticket. Returns false if there is none now. Notes that a call waits
-    // for it.
+    // Lends memory for the call that takes the next ticket. If there is none now, returns false, and notes that a call
+    // waits for it.
     [[nodiscard]] bool lend(Session& session, std::span<const std::uint8_t> request, std::uint32_t answer_bytes);
-    // Takes a ticket, of which one is free, with what was lent for it.
+    // Takes a free ticket, with the memory that was lent for it.
     std::uint32_t take(Session& session, std::uint32_t call, std::uint32_t charge) noexcept;
-    // The call's number on the wire.
+    // Returns the call's number on the wire.
     [[nodiscard]] std::uint32_t number_of(std::uint32_t ticket) const noexcept {
         return ticket | std::uint32_t{tickets_[ticket].generation} << kTicketBits;
     }
-    // Returns the ticket that the session's peer names, or kNone if it is none of the session's.
+    // Returns the ticket that the session's peer names, or kNone if the session has no such ticket.
     [[nodiscard]] std::uint32_t find(const Session& session, std::uint32_t number) const noexcept;
     [[nodiscard]] const Ticket& operator[](std::uint32_t ticket) const noexcept { return tickets_[ticket]; }
-    // Returns what the ticket's call lent, or nullptr.
+    // Returns the loan of the ticket's call, or nullptr.
     [[nodiscard]] const Loan* loan_of(std::uint32_t ticket) const noexcept { return loans_[ticket].get(); }
-    // The ticket's call has ended; its answer has not come.
+    // Notes that the ticket's call has ended before its answer came.
     void give_up(Session& session, std::uint32_t ticket) noexcept;
-    // The answer has come, or never will: frees the ticket. Returns what its call lent, which ends with end().
+    // Frees the ticket: the answer has come, or never will. Returns the call's loan, which ends with end().
     [[nodiscard]] std::unique_ptr<Loan> free(Session& session, std::uint32_t ticket) noexcept;
     void end(std::unique_ptr<Loan> loan) noexcept { lender_.end(std::move(loan)); }
 
-    // Looks at a session of `sessions` from time to time. Returns true if calls wait for what the session's given up
-    // calls hold, which is not less than those of others, and its peer lets none of these go.
+    // Looks at a session of `sessions` from time to time. Returns true if calls wait for what the session's ended calls
+    // hold, while its peer frees none of that. The session must hold at least the mean of all sessions.
     [[nodiscard]] bool is_held_up(Session& session, std::size_t sessions) const noexcept;
-    // All sessions were looked at.
+    // Ends a round of looks at all sessions.
     void end_look() noexcept { lacks_ticket_ = lacks_memory_ = false; }
 
 private:
-    static constexpr std::uint32_t kTicketBits = 24;  // of a call's number on the wire; 7 more are the generation
+    static constexpr std::uint32_t kTicketBits = 24;  // in a call's number on the wire; 7 more bits are the generation
     static constexpr std::uint8_t kGenerations = 0x7f;
     static constexpr std::uint32_t kTicketMask = (1U << kTicketBits) - 1;
-    static constexpr std::uint8_t kMostLooks = 16;  // as many as at a transfer that is held up
+    static constexpr std::uint8_t kMostLooks = 16;  // as many as for a transfer that is held up
 
     std::vector<Ticket> tickets_;
     std::vector<std::unique_ptr<Loan>> loans_;  // by ticket; few have one
     Lender lender_;
     std::uint32_t free_ = rpc::kNone;
-    GivenUp given_up_{};         // of all sessions
+    GivenUp given_up_{};         // of all sessions together
     bool awaited_ = false;       // since take_awaited()
-    bool lacks_ticket_ = false;  // a call did, since the last look
+    bool lacks_ticket_ = false;  // a call has lacked a ticket since the last look
     bool lacks_memory_ = false;
 };
 

@@ -9,8 +9,8 @@ namespace cairn::copyrpc {
 
 namespace {
 
-constexpr std::uint32_t kSharesOfPool = 4;  // a direction has one of them
-constexpr std::size_t kFetchesMost = 4;     // of a session that have memory
+constexpr std::uint32_t kSharesOfPool = 4;  // a direction has one share
+constexpr std::size_t kFetchesMost = 4;     // of one session, with memory
 
 SessionTransfers& transfers_of(Session& session) {
     if (session.transfers == nullptr) {
@@ -57,7 +57,7 @@ bool Transfers::give_key(Session& session, Transfer& transfer, verbs::Rights rig
     return transfer.key != nullptr;
 }
 
-// Gives a request memory. Returns false if there is none for it now.
+// Gives memory to a request. Returns false if there is none for it now.
 // mutants: copyrpc-transfers-begin
 bool Transfers::begin(Session& session, Fetch& fetch) noexcept {
     SessionTransfers& own = *session.transfers;
@@ -75,7 +75,7 @@ bool Transfers::begin(Session& session, Fetch& fetch) noexcept {
     return true;
 }
 
-// One after the other: a request that waits for memory lets none pass.
+// Reads one request after the other. A request that waits for memory lets no later one pass.
 // mutants: copyrpc-transfers-post-reads
 bool Transfers::post_reads(Session& session) noexcept {
     SessionTransfers& own = *session.transfers;
@@ -90,7 +90,7 @@ bool Transfers::post_reads(Session& session) noexcept {
         }
         while (!fetch.is_posted()) {
             if (own.reads == pieces_most_) {
-                return true;  // the next one that is done goes on
+                return true;  // the end of the next piece lets it go on
             }
             if (!fetch.post(*session.qp, verbs::WorkOpcode::RdmaRead, kReadWork)) {
                 return false;
@@ -101,7 +101,7 @@ bool Transfers::post_reads(Session& session) noexcept {
     return true;
 }
 
-// Ends the oldest request if its caller has given it up, and executes it if it only waited. Returns true if it did.
+// Ends the oldest request if its caller has given it up. Executes it if it only waited. Returns true if it did either.
 // mutants: copyrpc-transfers-serve-oldest
 bool Transfers::serve_oldest(Session& session, Instant now) noexcept {
     SessionTransfers* const own = session.transfers.get();
@@ -122,7 +122,7 @@ bool Transfers::serve_oldest(Session& session, Instant now) noexcept {
     return true;
 }
 
-// The message of an answer follows its last piece, so that its caller finds all of it.
+// Writes pieces of answers. The message of an answer follows its last piece, so its caller then finds all of it.
 bool Transfers::post_writes(Session& session) noexcept {
     SessionTransfers& own = *session.transfers;
     for (Writing& writing : own.writings) {
