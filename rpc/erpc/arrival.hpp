@@ -1,4 +1,4 @@
-// One data packet that arrived: what it says, its payload, and the session it is for.
+// One data packet that arrived: its header, its payload, and its session.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace cairn::erpc {
 
-// The packet's source was checked: it is the session's peer. An arrival is valid while the burst is delivered.
+// Its source was checked: the session's peer sent it. An arrival is valid while the burst is delivered.
 struct Arrival {
     Session& session;
     const roce::UdDatagram& datagram;

@@ -1,5 +1,5 @@
-// The client's side of calls: slots, credits and backlog. It sends requests, takes responses, and sends again what was
-// lost.
+// The client's side of calls: slots, credits and backlog. It sends requests, takes responses, and sends lost requests
+// again.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] bool take_known(const SmallPacket& small, Instant now) noexcept;
     [[nodiscard]] ClientTransfers& transfers() noexcept { return transfers_; }
     [[nodiscard]] const ClientTransfers& transfers() const noexcept { return transfers_; }
-    // The server says that it does not answer a request.
+    // Takes a server's message that it does not answer a request.
     void on_refused(Session& session, const Control& control, Instant now) noexcept;
     // Starts calls of the backlog while the session is connected and has a free slot. The session has a client part.
     void refill_slots(Session& session, Instant now) noexcept;
@@ -46,13 +46,14 @@ public:
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     // Ends the session's calls as fail_calls() does, and forgets the session.
     void end_session(Session& session, CallStatus status, Instant now) noexcept;
-    // The endpoint ends. Ends the calls that asked to be completed then; afterwards no session can be opened.
+    // Ends the calls that asked to be completed at the endpoint's end, which comes now. Afterwards no session can be
+    // opened.
     void end_awaited_calls(Instant now) noexcept;
 
-    // Called at the end of a turn. Serves the slots that waited for credits which have come.
+    // Serves the slots that waited for credits which have come. Called at the end of a turn.
     void serve_stall_queue(Instant now) noexcept;
-    // Called every kScanInterval. Serves the same slots and ends calls whose deadline has passed. If `losses_count`, it
-    // also sends lost requests again.
+    // Serves the same slots and ends calls whose deadline has passed. If `losses_count`, also sends lost requests
+    // again. Called every kScanInterval.
     void scan(bool losses_count, Instant now) noexcept;
     // Returns the time before which nothing counts as lost.
     [[nodiscard]] Instant next_loss() const noexcept { return watch_.next(); }
@@ -80,7 +81,7 @@ private:
     ServerMessages& messages_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
-    std::size_t at_once_below_;  // post_at_once() takes requests of fewer bytes than this
+    std::size_t at_once_below_;  // size below which post_at_once() takes requests
     rpc::CallTable calls_;
     ClientTransfers transfers_;
     StallQueue stalled_;

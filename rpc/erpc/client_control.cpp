@@ -1,4 +1,4 @@
-// What is not per call: how a session's client part begins and ends, refused requests, losses and deadlines.
+// The rarer work of a client: how a session's client part begins and ends, refused requests, losses and deadlines.
 #include <algorithm>
 #include <bit>
 
@@ -70,7 +70,7 @@ void Client::fail_calls(Session& session, CallStatus status, Instant now) noexce
     }
 }
 
-// Their completions may still answer requests, but neither open sessions nor post.
+// Ends calls. Their completions may still answer requests, but neither open sessions nor post.
 // mutants: erpc-client-end-awaited-calls
 void Client::end_awaited_calls(Instant now) noexcept {
     sessions_.open_no_more();
@@ -110,7 +110,7 @@ void Client::on_refused(Session& session, const Control& control, Instant now) n
             end_refused(CallStatus::RequestTooLong);
             break;
         case RefuseReason::GivenUp:
-            // No server gives up earlier; one that says so all the time does not say how fast we send.
+            // No honest server gives up earlier. A server that says so all the time must not decide how fast we send.
             if (slot->transfer != nullptr && slot->transfer->request_packets > 1 &&
                 now - slot->transfer->first_sent >= kRtoMin) {
                 session.last_heard = now;

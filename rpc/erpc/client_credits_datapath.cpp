@@ -1,4 +1,5 @@
-// Which slots send when a session's credits are scarce: slots that wait for a credit, and requests that give theirs up.
+// Chooses which slots send when a session's credits are scarce. Some slots wait for a credit, and some requests give
+// theirs up.
 #include <algorithm>
 #include <bit>
 
@@ -15,9 +16,10 @@ void Client::serve_stall_queue(Instant now) noexcept {
     stalled_.serve(sessions_, [this, now](Session& session) { serve_stalled(session, now); });
 }
 
-// Each waiting slot gets one chance while there are credits, and may have to wait on. Slots for which the server holds
-// memory go first, since the others may wait for that very memory. Either group begins behind the slot that got a
-// credit last. Else one slot would go on alone, and the server would give up what the others have read in part.
+// Gives each waiting slot one chance while there are credits. A slot may have to wait on. Slots for which the server
+// holds memory go first, since the others may wait for that very memory. Either group begins after the slot that got a
+// credit last. Otherwise one slot would go on alone, and the server would give up the messages that the others have
+// read in part.
 // mutants: erpc-client-serve-stalled
 void Client::serve_stalled(Session& session, Instant now) noexcept {
     ClientSession& client = *session.client;

@@ -1,4 +1,4 @@
-// Calls over a session's slots. Sends requests of one packet, takes their responses, and ends calls.
+// Calls over a session's slots: sends requests of one packet, takes their responses, and ends calls.
 #include "rpc/erpc/client.hpp"
 
 #include <bit>
@@ -94,7 +94,7 @@ void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexc
 void Client::on_response(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     if (session.client == nullptr) [[unlikely]] {
-        statistics_.count(Drop::StaleResponse);  // no call was ever made in this session
+        statistics_.count(Drop::StaleResponse);  // this session has had no call yet
         return;
     }
     ClientSession& client = *session.client;
@@ -110,7 +110,7 @@ void Client::on_response(const Arrival& arrival) noexcept {
     }
     session.last_heard = arrival.now;
     ++statistics_.responses_received;
-    if (slot.sends == 1) [[likely]] {  // the answer to a resent request may be to either copy (Karn)
+    if (slot.sends == 1) [[likely]] {  // the answer to a request that was sent again may belong to either copy (Karn)
         transfers_.note_round_trip(client, slot, arrival.payload_bytes(), arrival.now);
     }
     complete(session, slot, CallStatus::Ok, arrival.payload(), arrival.now);

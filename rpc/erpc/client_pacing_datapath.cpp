@@ -5,7 +5,7 @@
 
 namespace cairn::erpc {
 
-// The slot has something to send, but the flow's rate does not allow it yet.
+// Lets a slot wait that has something to send, while the flow's rate does not allow it yet.
 void ClientTransfers::hold_back(Session& session, ClientSlot& slot) noexcept {
     ClientSession& client = *session.client;
     if (!client.in_wheel && !wheel_->insert({session.token, session.self.number()}, client.paid.at())) {

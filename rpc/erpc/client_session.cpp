@@ -25,7 +25,7 @@ std::uint32_t ClientSession::check(std::uint16_t credits_max) const noexcept {
     }
     CAIRN_ASSERT(credits + held == credits_max);
     CAIRN_ASSERT(stalled() == 0 || stall != Stall::None);
-    CAIRN_ASSERT(stall != Stall::Waits || credits == 0);  // nobody would tell its slots of these credits
+    CAIRN_ASSERT(stall != Stall::Waits || credits == 0);  // otherwise its slots would never notice these credits
     return calls;
 }
 

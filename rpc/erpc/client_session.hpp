@@ -1,4 +1,4 @@
-// The client's part of a session: slots, credits, the calls that wait, and the flow to the server.
+// The client's part of a session: slots, credits, waiting calls, and the flow to the server.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace cairn::erpc {
 
 // Whether slots of a session wait for a credit.
 enum class Stall : std::uint8_t {
-    None,    // none does
-    Waits,   // some do, and there is no credit
-    Listed,  // some may, and there may be credits: the session stands in the client's stall queue
+    None,    // no slot does
+    Waits,   // some slots do, and there is no credit
+    Listed,  // some slots may, and there may be credits: the session stands in the client's stall queue
 };
 
 // Plain state, which Client and ClientTransfers change. It is made for the session's first call.
@@ -31,16 +31,16 @@ struct ClientSession {
     bool in_wheel = false;         // the timing wheel will wake the slots that are HeldBack
     std::uint8_t paced_turn = 0;   // the HeldBack slot that is served first
     std::uint8_t credit_turn = 0;  // the slot that is served first of those that wait for a credit
-    std::array<std::uint8_t, static_cast<std::size_t>(SlotState::Count)> members{0xff};  // by state: a bit per slot
+    std::array<std::uint8_t, static_cast<std::size_t>(SlotState::Count)> members{0xff};  // by state, a bit per slot
     rpc::Backlog backlog;                                                                // calls without a slot
     std::array<ClientSlot, kSlotsPerSession> slots{};
-    Instant sampled{};  // when the last round trip was measured; each burst gives one
+    Instant sampled{};  // when the last round trip was measured; each burst gives one measurement
     roce::RoundTrip round_trip;
-    std::unique_ptr<roce::CongestionControl> control;  // nullptr: the session has none
+    std::unique_ptr<roce::CongestionControl> control;  // nullptr if the session has none
     roce::PaidTime paid;                               // when the flow's rate allows the next packet
 
     [[nodiscard]] std::uint8_t in(SlotState state) const noexcept { return members[static_cast<std::size_t>(state)]; }
-    // Only these two functions change a slot's state. The second one is for callers that know the slot's index and
+    // Change a slot's state; no other function does. The second one is for callers that know the slot's index and
     // state: with constants it takes half the instructions.
     void move(ClientSlot& slot, SlotState to) noexcept { move(slot, slot.index(), slot.state, to); }
     // mutants: erpc-client-session-move
@@ -51,21 +51,22 @@ struct ClientSession {
         slot.state = to;
         slot.awaited = SecondWord::none();
     }
-    // The answer to a request that was sent once came after `rtt`. Only the first answer of a burst counts.
+    // Takes a measured round trip: the answer to a request that was sent once came after `rtt`. Only the first answer
+    // of a burst counts.
     void note_round_trip(Duration rtt, Instant now) noexcept {
         if (sampled != now) {
             sampled = now;
             round_trip.sample(rtt);
         }
     }
-    // The server has said where the request numbers begin. No slot has a call yet.
+    // Sets the slots' numbers; the server has said where they begin. No slot has a call yet.
     void number_slots(std::uint64_t first_request) noexcept {
         for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
             slots[i].request_number = (first_request + kSlotsPerSession + i) & kRequestNumberMask;
         }
     }
-    // Frees the slot, whose credit is back already. Returns the call that it held. The slot uses a request number again
-    // if no server can have seen that number.
+    // Frees the slot, whose credit is back already. Returns its call. The slot uses a request number again if no server
+    // can have seen that number.
     // mutants: erpc-client-session-free-slot
     [[nodiscard]] std::uint32_t free_slot(ClientSlot& slot) noexcept {
         move(slot, SlotState::Free);
@@ -75,18 +76,19 @@ struct ClientSession {
         slot.sends = 0;
         return std::exchange(slot.call, kNone);
     }
-    // Asserts what must hold between two events. Returns how many slots have a call. `credits_max`: the session's.
+    // Asserts what must hold between two events. Returns how many slots have a call. `credits_max`: the session's
+    // credits.
     [[nodiscard]] std::uint32_t check(std::uint16_t credits_max) const noexcept;
 
-    // The slots that wait for a credit.
+    // Returns the slots that wait for a credit.
     [[nodiscard]] std::uint8_t stalled() const noexcept {
         return static_cast<std::uint8_t>(in(SlotState::WaitsCredit) | in(SlotState::Yielded) | in(SlotState::Starved));
     }
-    // Of the slots that wait for a credit this one is served last.
+    // Makes this slot the last one to be served of those that wait for a credit.
     void comes_last(const ClientSlot& slot) noexcept {
         credit_turn = static_cast<std::uint8_t>((slot.index() + 1) % kSlotsPerSession);
     }
-    // The slots that wait for a credit while the server holds memory for them.
+    // Returns the slots that wait for a credit while the server holds memory for them.
     [[nodiscard]] std::uint8_t stalled_under_way() const noexcept {
         std::uint32_t under_way = 0;
         for (std::uint32_t left = in(SlotState::Starved); left != 0; left &= left - 1) {
@@ -113,7 +115,7 @@ struct ClientSession {
         control->on_timeout(now);
         return !in_wheel && paid.may_send(now);
     }
-    // A packet leaves that puts `bytes` on the network.
+    // Charges the flow for a packet that puts `bytes` on the network.
     // mutants: erpc-client-session-charge
     void charge(std::size_t bytes, Instant now) noexcept {
         if (control != nullptr && !control->is_uncongested()) [[unlikely]] {

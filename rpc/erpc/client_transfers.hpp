@@ -1,5 +1,5 @@
-// The client's side of calls whose messages have several packets: which packets are on their way, and how fast packets
-// may leave.
+// The client's side of calls whose messages have several packets. It tracks which packets are on their way, and how
+// fast packets may leave.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@ public:
 
     void on_response_packet(const Arrival& arrival) noexcept;
     void on_credit_return(const Arrival& arrival) noexcept;
-    // The server gave up what it had of the request. The request begins anew under the next number, so that late
-    // packets of the first try are never taken for packets of the second.
+    // Begins the request anew under the next number, since the server gave up its part of the request. The new number
+    // keeps late packets of the first try from counting as packets of the second.
     void restart(Session& session, ClientSlot& slot, Instant now) noexcept;
     // Sends again from the oldest packet that is missing.
     void on_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
 
-    // Called in each turn, before packets of it are taken: their round trips may hold a pause of our own.
+    // Begins a turn, before its packets are taken: their round trips may include a pause of our own.
     // mutants: erpc-client-transfers-begin-turn
     void begin_turn(Instant now) noexcept {
         if (wheel_ != nullptr) [[unlikely]] {
             pauses_.on_turn(now);
         }
     }
-    // Called in each turn. Flows whose time has come go on.
+    // Lets flows whose time has come go on. Called in each turn.
     void on_turn(Instant now) noexcept {
         begin_turn(now);
         if (wheel_ != nullptr) {
@@ -53,7 +53,7 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept {
         return wheel_ != nullptr && wheel_->size() != 0 ? wheel_->next_due() : Instant::never();
     }
-    // The answer to a request that was sent once has come. `bytes`: its payload.
+    // Takes a measured round trip: the answer to a request that was sent once has come. `bytes`: its payload.
     void note_round_trip(ClientSession& client, const ClientSlot& slot, std::size_t bytes, Instant now) const noexcept {
         const Duration rtt = now - slot.last_sent;
         client.note_round_trip(rtt, now);
@@ -80,7 +80,7 @@ private:
     const EndpointConfig& config_;
     Client& client_;
     rpc::FixedTable<ClientTransfer> transfers_;
-    std::unique_ptr<PacerWheel> wheel_;  // nullptr: no congestion control
+    std::unique_ptr<PacerWheel> wheel_;  // nullptr without congestion control
     roce::StallWatch pauses_{kOwnStall};
 };
 

@@ -77,7 +77,8 @@ void ClientTransfers::kick(Session& session, ClientSlot& slot, Instant now) noex
     }
 }
 
-// Sends whether the rate allows it or not. A packet that is sent again goes first, and the others wait longer for it.
+// Sends a packet whether or not the rate allows it. A packet that is sent again goes first, and the others wait longer
+// for that.
 void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t packet_bytes = client_.writer_.packet_bytes();
@@ -177,8 +178,8 @@ void ClientTransfers::on_credit_return(const Arrival& arrival) noexcept {
     go_on(session, *slot, arrival.now);
 }
 
-// Some packets of the call were answered. If other messages of the session wait to go on, the call waits its turn for
-// the credits that came.
+// Goes on after some packets of the call were answered. If other messages of the session wait to go on, the call waits
+// its turn for the new credits.
 // mutants: erpc-client-transfers-go-on
 void ClientTransfers::go_on(Session& session, ClientSlot& slot, Instant now) noexcept {
     resend_overtaken(session, slot, now);
@@ -214,7 +215,7 @@ void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now
     ClientSession& client = *session.client;
     ClientTransfer& transfer = *slot.transfer;
     if (transfer.outstanding() == 0) {
-        return;  // all packets sent were answered; the others wait for credits or their time
+        return;  // all packets that were sent have answers; the others wait for credits or their time
     }
     client.credits = static_cast<std::uint16_t>(client.credits + transfer.outstanding());
     client_.stalled_.credits_came(session);
@@ -250,8 +251,8 @@ void ClientTransfers::restart(Session& session, ClientSlot& slot, Instant now) n
     }
 }
 
-// Chooses where the response is put together: in the caller's buffer or in one of the pool. Returns false if the pool
-// has none now.
+// Chooses where the response is assembled: in the caller's buffer or in one of the pool. Returns false if the pool has
+// none now.
 bool ClientTransfers::place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept {
     if (call.response != nullptr) {
         transfer.response = *call.response;
@@ -269,7 +270,8 @@ bool ClientTransfers::place_response(ClientTransfer& transfer, const Call& call,
     return true;
 }
 
-// A request of one packet has an answer of several packets, so the slot gets a transfer. Returns false if none is free.
+// Gives the slot a transfer: the answer to a request of one packet has several packets. Returns false if no transfer is
+// free.
 bool ClientTransfers::adopt(Session& session, ClientSlot& slot) noexcept {
     const bool yielded = slot.state == SlotState::Yielded;
     if (!begin(*session.client, slot)) {
@@ -311,7 +313,7 @@ void ClientTransfers::on_response_packet(const Arrival& arrival) noexcept {
     }
     if (transfer.response_packets == 0 && !place_response(transfer, call, header.message_bytes)) {
         if (transfer.outstanding() == 0) {
-            client_.stall(session, slot, SlotState::Starved);  // the slot had yielded; nothing else would ask again
+            client_.stall(session, slot, SlotState::Starved);  // the slot had yielded; otherwise it would not ask again
         }
         return;
     }

@@ -2,9 +2,9 @@
 //
 // A session begins with two round trips. The server answers Connect(token) with a Challenge of the same size, and keeps
 // nothing. The Challenge has a cookie, which proves that the client receives what is sent to its address. Connect with
-// the cookie makes the session. That Connect and its answer fill a packet of the path MTU, so that no session opens
-// over a path that does not carry such packets. Client and server share the token as a secret. Only a message that
-// names it can end the session.
+// the cookie makes the session. That Connect and its answer fill a packet of the path MTU. So no session opens over a
+// path that does not carry such packets. Client and server share the token as a secret. Only a message that names it
+// can end the session.
 #pragma once
 
 #include <cstdint>
@@ -52,10 +52,11 @@ struct RawControl {
     Be16 receiver_session;  // number at the receiver, as far as the sender knows it
     Be16 credits;
     Be64 token;
-    Be64 first_request;   // Accepted, Pong: tells this session from others with the same token
+    Be64 first_request;   // Accepted, Pong: differs between sessions with the same token
     Be16 features;        // Connect: features of the client; Accepted: features of both ends
     Be16 path_mtu_bytes;  // the same at both ends, which cut messages alike
-    Be64 cookie;          // Challenge, Connect: cookie or 0; Ping: number of the ping; Pong: the ping's number
+    Be64 cookie;          // Connect: the Challenge's cookie or 0; Challenge: the cookie; Ping: number of the ping;
+                          // Pong: the ping's number
     Be64 request_number;  // RequestRefused, Ping with Ahead
 };
 static_assert(sizeof(RawControl) == 44 && alignof(RawControl) == 1);
@@ -109,7 +110,7 @@ struct Control {
         raw.cookie.set(cookie);
         raw.request_number.set(request_number);
     }
-    // Returns the bytes behind the header, zeros at their end included. `packet_bytes`: payload of a packet of the path
+    // Returns the bytes after the header, zeros at their end included. `packet_bytes`: payload of a packet of the path
     // MTU.
     // mutants: erpc-control-payload-bytes
     [[nodiscard]] std::uint32_t payload_bytes(std::uint32_t packet_bytes) const noexcept {

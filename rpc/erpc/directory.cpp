@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint8_t kOfferLayout = 1;
 
-// In the private data of an answer.
+// The private data of an answer.
 struct RawOffer {
     Be32 magic;
     std::uint8_t layout;

@@ -1,4 +1,4 @@
-// Directory: where eRPC services are. The name of a service is a port number. Its host says by SIDR, over queue pair 1,
+// Directory: finds eRPC services. The name of a service is a port number. Its host answers by SIDR, over queue pair 1,
 // which queue pairs serve it (IBTA vol. 1, 12.11, and annex A11 for services of IP hosts).
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace cairn::erpc {
 
-// What a server says about its service.
+// A server's offer of its service.
 struct ServiceOffer {
     Qpn qpn{};                  // queue pair of the first worker; the numbers of the other workers count up from it
     Qkey qkey{};                // Q_Key of all workers
     std::uint16_t workers = 1;  // [1, 2^15]
 };
 
-// How a question ended.
+// The outcome of a question.
 struct ServiceAnswer {
     enum class Outcome : std::uint8_t {
         Found,
@@ -34,16 +34,16 @@ struct ServiceAnswer {
 // Returns a text for the operator: "it has no service of that name", ...
 [[nodiscard]] const char* text_of(ServiceAnswer::Outcome outcome) noexcept;
 
-// A user of a worker's home, on that worker's thread. It asks one question at a time.
+// Uses a worker's connections, on that worker's thread. It asks one question at a time.
 class Directory final : private cm::User {
 public:
-    // The home outlives the directory.
+    // The connections outlive the directory.
     explicit Directory(connections::Home& home) noexcept : home_(home) {}
     Directory(const Directory&) = delete;
     Directory& operator=(const Directory&) = delete;
     ~Directory() { home_.leave(*this); }
 
-    // Tells every host that asks from now on. Errors: the name is taken.
+    // Gives the offer to every host that asks from now on. Errors: the name is taken.
     Status serve(std::uint16_t name, const ServiceOffer& offer);
     // Asks the host. poll_answer() gives the outcome; a silent host takes as long as the home's configuration allows
     // (about eight seconds with its defaults). An earlier question is forgotten. Errors: no host can have the address,

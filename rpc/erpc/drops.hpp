@@ -1,4 +1,4 @@
-// Why eRPC drops a packet. One list gives the reason, the counter's name and what a non-zero value means.
+// Reasons why eRPC drops a packet. One list gives the reason, the counter's name and what a non-zero value means.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace cairn::erpc {
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ERPC_DROPS);
 
-// The counters of an endpoint. Its worker's thread counts; any thread may read.
+// The counters of an endpoint. The worker's thread counts; any thread may read.
 struct Statistics {
     telemetry::CounterSet<Drop> drops{};
     telemetry::Counter requests_sent;
@@ -37,9 +37,9 @@ struct Statistics {
     telemetry::Counter retransmits;
     telemetry::Counter responses_resent;
     telemetry::Counter calls_failed;
-    telemetry::Counter calls_restarted;  // large requests that their server had given up
+    telemetry::Counter calls_restarted;  // large requests that their server gave up, and that began anew
     telemetry::Counter requests_refused;
-    telemetry::Counter requests_declined;  // not executed: their handlers take no such ones
+    telemetry::Counter requests_declined;  // not executed: their handlers do not take such requests
     telemetry::Counter peers_lost;
     telemetry::Counter controls_sent;
     telemetry::Counter congestion_notified;  // how often ECN marks or BECN cut a flow of ours

@@ -1,4 +1,4 @@
-// Making and ending an endpoint, and what time makes of it.
+// How an endpoint is made and ended, and its work that depends on time.
 #include "rpc/erpc/endpoint.hpp"
 
 #include <fmt/format.h>
@@ -65,19 +65,19 @@ Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::Ms
 // mutants: erpc-endpoint-destruct
 Endpoint::~Endpoint() {
     if (qp_ == nullptr) {
-        return;  // it never came about
+        return;  // the endpoint was never completed
     }
     guard_.assert_outside();
     client_.end_awaited_calls(worker_.now());
     control_.take_leave(worker_.now());
-    writer_.sender().settle_tails();  // the sender lives on, the messages need not
+    writer_.sender().settle_tails();  // the sender lives on, but the messages may not
     worker_.datagrams().destroy_qp(qp_);
 }
 
 bool Endpoint::on_turn(Instant now) noexcept {
     on_timeout(now);
     if (!client_.stalled().empty()) [[unlikely]] {
-        client_.serve_stall_queue(now);  // the credits of this turn's packets are there
+        client_.serve_stall_queue(now);  // the credits of this turn's packets have come
     }
     messages_.on_turn();
     return false;
@@ -103,18 +103,18 @@ Instant Endpoint::next_deadline() const noexcept {
     if (paced != Instant::never()) {
         return std::min(next_scan_, paced);
     }
-    // Round trips of what has used all credits up are measured: a worker that slept longer would take its sleep for a
-    // pause, and ignore them.
+    // Polls while all credits are in use: their round trips are measured. A worker that slept longer would count its
+    // sleep as a pause, and ignore them.
     if (server_.jobs().wants_polling() || client_.stalled().any_waits()) {
         return next_scan_;
     }
-    // Losses and silent peers are found a little later by a worker that sleeps, which then needs no timer for that.
+    // A sleeping worker finds losses and silent peers a little later. So it needs no timer for them.
     const Instant inexact = std::min(client_.next_loss(), control_.next_scan());
     return std::min(std::max(client_.calls().next_deadline(), next_scan_),
                     std::max(inexact, next_scan_ + port::kCoarseSleep));
 }
 
-// Some sessions each time, so that all are looked at within seconds, and soon when memory is wanted.
+// Looks at some sessions each time. So all sessions are checked within seconds, and soon when memory is wanted.
 void Endpoint::scan_messages(Instant now) noexcept {
     std::size_t left = messages_.on_scan(now) ? kMessageScanPressed : kMessageScan;
     for (left = std::min(left, sessions_.open_count()); left != 0; --left) {

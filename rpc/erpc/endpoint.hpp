@@ -26,14 +26,14 @@ class Endpoint;
 using Handler = rpc::Handler<Endpoint>;
 using Request = rpc::Request<Endpoint>;
 
-// A tenant of its worker, among whose counters are the endpoint's.
+// A tenant of its worker. The endpoint's counters are among the worker's.
 class Endpoint final : public roce::UdReceiver, public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
-    // The worker and the pool outlive the endpoint. Errors: those of UdMux::create_qp; limits out of range.
+    // Makes an endpoint. The worker and the pool outlive it. Errors: those of UdMux::create_qp; limits out of range.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, worker::Worker& worker,
                                                     rpc::MsgPool& pool);
-    // Calls that wait for the endpoint's end complete here; they can neither post nor connect. Not within a callback of
-    // the endpoint (asserted).
+    // Completes the calls that wait for the endpoint's end; they can neither post nor connect. Not called within a
+    // callback of the endpoint (asserted).
     ~Endpoint() override;
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
@@ -41,7 +41,7 @@ public:
     void set_session_callback(SessionCallback callback, void* context) noexcept {
         control_.set_callback(callback, context);
     }
-    // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
+    // Starts a session. The callback gets the outcome. Calls may be posted at once; they wait for the session. Errors:
     // the peer has no path; all sessions are in use.
     Result<SessionId> connect(const roce::UdAddress& peer, Instant now) { return control_.connect(peer, now); }
     // Ends a client session. Its pending calls fail with Disconnected. Does nothing for an unknown session.
@@ -123,7 +123,7 @@ private:
     SessionControl control_;
     Instant next_scan_{};
     OwnPauses pauses_;
-    std::size_t messages_place_ = 0;  // the open session whose old messages were looked for last
+    std::size_t messages_place_ = 0;  // the open session whose old messages were checked last
     const telemetry::Registration registration_;
 };
 

@@ -14,9 +14,9 @@ bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcep
     return datagram.packet->path == session.peer.path && datagram.source_qpn == session.peer.qpn;
 }
 
-// DCQCN. `marked`: a switch marked the peer's packet. `told`: the peer says by BECN that a packet of ours was marked. A
-// server passes a mark on by BECN in its next packet. A client with a controller slows down itself, since it had asked
-// for the marked response.
+// DCQCN. `marked`: a switch marked the peer's packet. `told`: the peer reports by BECN that a packet of ours was
+// marked. A server passes a mark on by BECN in its next packet. A client with a controller slows down itself, since it
+// had asked for the marked response.
 // mutants: erpc-endpoint-on-congestion
 void on_congestion(Session& session, bool marked, bool told, Statistics& statistics, Instant now) noexcept {
     const bool due = marked && session.notification.on_marked(now);
@@ -29,7 +29,7 @@ void on_congestion(Session& session, bool marked, bool told, Statistics& statist
     }
 }
 
-// Takes what the network says by any packet of the peer. Only packets that are judged to be new show that the peer
+// Takes the network's marks from any packet of the peer. Only packets that are judged to be new show that the peer
 // lives.
 // mutants: erpc-endpoint-hear-network
 void hear_network(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {

@@ -1,6 +1,6 @@
-// eRPC packet header: 16 bytes behind the DETH, big-endian. Version and kind, a byte each, stand where the original has
-// two bytes of padding. The original's 14 bytes follow, in bits: request type 8, message size 24, destination session
-// 16, packet type 2, packet number 14, request number 44, magic 4.
+// eRPC packet header: 16 bytes after the DETH, big-endian. Version and kind, a byte each, replace the original's two
+// bytes of padding. The original's 14 bytes follow. In bits they are: request type 8, message size 24, destination
+// session 16, packet type 2, packet number 14, request number 44, magic 4.
 #pragma once
 
 #include <algorithm>
@@ -42,11 +42,11 @@ struct RawHeader {
 };
 static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
-// What a packet takes on the link beside its payload, for pacing.
+// Bytes of a packet on the link in addition to its payload, for pacing.
 constexpr std::uint32_t kPacketOverheadBytes =
     roce::kLinkOverheadBytes + std::uint32_t{wire::kUdOverheadBytes} + std::uint32_t{sizeof(RawHeader)};
 
-// How long the packet that a packet answers may have waited in the answering port.
+// How long the answering port may have held the packet that is answered.
 class HeldTime {
 public:
     HeldTime() noexcept = default;
@@ -113,16 +113,16 @@ struct Header {
         std::memcpy(at, &words[0], sizeof(Be64));
         std::memcpy(at + sizeof(Be64), &words[1], sizeof(Be64));
     }
-    // Of a response packet but the first: its receiver knows the request's type.
+    // Returns the held time of a response packet other than the first: its receiver knows the request's type.
     [[nodiscard]] HeldTime held() const noexcept { return HeldTime::from_wire(request_type); }
     friend bool operator==(const Header&, const Header&) noexcept = default;
 };
 
-// What a credit return says. It uses the fields of a data packet with other meanings.
+// The content of a credit return. It uses the fields of a data packet with other meanings.
 struct CreditReturn {
     std::uint16_t newest = 0;    // number of the packet that it answers, 14 bits
     std::uint32_t in_order = 0;  // all packets with lower numbers have come
-    HeldTime held;               // of the packet that it answers
+    HeldTime held;               // the packet's that it answers
 
     [[nodiscard]] static CreditReturn of(const Header& header) noexcept {
         return {header.packet_number, header.message_bytes, header.held()};

@@ -19,7 +19,7 @@ enum class RequestVerdict : std::uint8_t {
 };
 
 // Returns how far `number` is ahead of `current`. Request numbers begin anywhere and wrap to 0. A distance of more than
-// half their range means that `number` is behind.
+// half their range means that `number` is before `current`.
 // mutants: erpc-numbers-ahead
 [[nodiscard]] constexpr std::uint64_t numbers_ahead(std::uint64_t number, std::uint64_t current) noexcept {
     return (number - current) & kRequestNumberMask;
@@ -63,7 +63,7 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
     return RequestVerdict::Execute;
 }
 
-// What a packet is to its slot, if its request has several packets.
+// The verdict on a packet of a request with several packets.
 enum class PacketVerdict : std::uint8_t {
     Begin,      // the first packet to arrive of the slot's next request
     Part,       // part of the request that is arriving
@@ -86,7 +86,7 @@ enum class PacketVerdict : std::uint8_t {
                           slot.transfer != nullptr ? slot.transfer->received.next() : slot.request_packets - 1);
 }
 
-// How messages are cut, and what a session holds of them.
+// The rules by which messages are cut and held in a session.
 struct PacketRules {
     std::uint32_t packet_bytes;
     std::uint32_t message_bytes_max;

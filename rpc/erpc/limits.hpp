@@ -36,11 +36,12 @@ constexpr Duration kPeerTimeout = seconds(2);  // silence after which a peer cou
 constexpr Duration kLeastPeerTimeout = kControlRetry * 2;
 constexpr std::uint32_t kMostTransfers = 65536;
 constexpr Duration kCookieLife = seconds(2);     // a client that connects returns the cookie within a round trip
-constexpr std::uint32_t kFarewellTries = 16384;  // flushes of the port while the end of an endpoint tells its peers
-constexpr std::size_t kResendsPerScan = 1024;    // lost requests that a scan sends again
+constexpr std::uint32_t kFarewellTries = 16384;  // flushes of the port that an endpoint's end may take to notify its
+                                                 // peers
+constexpr std::size_t kResendsPerScan = 1024;    // lost requests that one scan sends again
 constexpr std::size_t kSessionsPerScan = 1024;
 constexpr std::uint32_t kControlsPerScan = 64;
-constexpr std::size_t kMessageScan = 8;           // sessions whose old messages a scan looks for
+constexpr std::size_t kMessageScan = 8;           // sessions whose old messages one scan checks
 constexpr std::size_t kMessageScanPressed = 128;  // the same while memory is wanted
 constexpr Duration kScanInterval = microseconds(500);
 

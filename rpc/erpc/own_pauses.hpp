@@ -1,4 +1,4 @@
-// Pauses of our own worker. A packet that nobody received during a pause was not lost, and its sender was not silent.
+// Pauses of our own worker. A packet that was not received during a pause was not lost, and its sender was not silent.
 #pragma once
 
 #include "lib/base/time.hpp"
@@ -10,8 +10,8 @@ class OwnPauses {
 public:
     explicit OwnPauses(Duration peer_timeout) noexcept : peer_timeout_(peer_timeout) {}
 
-    // Called each scan. After a pause of our own the answers still lie in the port's ring, so losses do not count for a
-    // while.
+    // Called each scan. After a pause of our own, the answers still lie in the port's ring. So losses do not count for
+    // a while.
     // mutants: erpc-own-pauses-on-scan
     void on_scan(Instant now) noexcept {
         const Duration away = now - last_scan_;
@@ -26,7 +26,7 @@ public:
     }
     // True if an overdue packet counts as lost.
     [[nodiscard]] bool losses_count(Instant now) const noexcept { return now >= losses_from_; }
-    // Returns when we began to listen. A peer's silence counts from then on at the earliest.
+    // Returns when we began to listen. A peer's silence does not count before that.
     [[nodiscard]] Instant listening_from() const noexcept { return listening_from_; }
     [[nodiscard]] Instant last_scan() const noexcept { return last_scan_; }
 

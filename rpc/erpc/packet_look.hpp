@@ -1,4 +1,4 @@
-// What the small packets of a session have in common if their messages have the same type and size.
+// The common bytes of a session's small packets whose messages have the same type and size.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace cairn::erpc {
 
-// A look is all bytes of BTH, DETH and our header except AckReq, PSN and the second word, and what the port says of the
-// packet: length, ECN bits and the verdict on the ICRC. Any check of these has the same result for two packets of the
-// same look. The room behind a packet and its IPv4 ID are no part of it: they differ within a batch of a socket, and no
-// check asks for them. The look of a new session is that of no packet.
+// A look has all bytes of BTH, DETH and our header except AckReq, PSN and the second word. It also has what the port
+// reports of the packet: length, ECN bits and the verdict on the ICRC. Any check of these has the same result for two
+// packets of the same look. Bytes after a packet and its IPv4 ID are not part of it. They differ within a batch of a
+// socket, and no check reads them. The look of a new session fits no packet.
 class PacketLook {
 public:
     PacketLook() noexcept = default;
-    // `packet` has at least the headers, and `first` is its first word. The comparison is in place: to build a second
-    // look for it takes seven instructions more.
+    // True if the packet has this look. `packet` has at least the headers, and `first` is its first word. The
+    // comparison is in place: to build a second look takes seven instructions more.
     // mutants: erpc-packet-look-is-of
     [[nodiscard]] bool is_of(const port::PacketRef& packet, FirstWord first) const noexcept {
         return start_ == start_of(packet) && source_ == roce::KnownStart::word_of(packet.data) && first_ == first &&
@@ -39,7 +39,7 @@ private:
         std::memcpy(&word, packet.data, sizeof(word));
         return word;
     }
-    // Length, ECN bits and verdict.
+    // Returns length, ECN bits and verdict.
     [[nodiscard]] static std::uint32_t port_word_of(const port::PacketRef& packet) noexcept {
         constexpr std::size_t kAt = offsetof(port::PacketRef, len);
         static_assert(offsetof(port::PacketRef, ecn) == kAt + 2 && offsetof(port::PacketRef, icrc_ok) == kAt + 3);

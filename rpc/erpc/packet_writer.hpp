@@ -66,7 +66,7 @@ public:
     // Refuses a request. The server keeps nothing of it, and refuses each copy of it anew.
     void refuse(Session& session, std::uint64_t request_number, RefuseReason reason, Instant now) noexcept;
 
-    // Afterwards nothing that was sent from `payload` is read any more.
+    // Afterwards no packet that waits refers to `payload`.
     void settle(std::span<const std::uint8_t> payload) noexcept {
         if (payload.size() >= kTailBytes) {
             sender_.settle_tails(payload);
@@ -93,7 +93,7 @@ private:
     bool selective_;
 };
 
-// Writes BTH and DETH from the session's template, and the pad behind the payload. Returns where our header goes.
+// Writes BTH and DETH from the session's template, and the pad after the payload. Returns where our header goes.
 // mutants: erpc-packet-writer-begin-packet
 [[gnu::always_inline]] inline std::uint8_t* PacketWriter::begin_packet(Session& session, const port::PacketRef& buffer,
                                                                        std::size_t payload_bytes) noexcept {
@@ -112,7 +112,7 @@ private:
     return at + sizeof(wire::RawUd);
 }
 
-// Always inlined: the call took half of its instructions.
+// Always inlined: as a call it took twice the instructions.
 [[gnu::always_inline]] inline void PacketWriter::send_small(Session& session, const port::PacketRef& buffer,
                                                             FirstWord first, SecondWord second,
                                                             std::span<const std::uint8_t> payload,

@@ -8,7 +8,7 @@
 
 namespace cairn::erpc {
 
-// Writes BTH, DETH and our header, and the payload behind them if it is not sent in place.
+// Writes BTH, DETH and our header. The payload follows unless it is sent in place.
 void PacketWriter::send(Session& session, const port::PacketRef& buffer, const Header& header,
                         std::span<const std::uint8_t> payload, Instant now) noexcept {
     const std::size_t bytes = payload.size();

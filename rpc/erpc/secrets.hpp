@@ -1,4 +1,4 @@
-// Numbers of an endpoint that nobody may guess: tokens, request numbers, cookies.
+// Numbers of an endpoint that must be hard to guess: tokens, request numbers, cookies.
 #pragma once
 
 #include <array>

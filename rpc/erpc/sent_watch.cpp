@@ -21,15 +21,15 @@ void SentWatch::find_overdue(Instant now) noexcept {
               [](const Overdue& one, const Overdue& other) { return one.place() < other.place(); });
 }
 
-// Notes the session's slots that count as lost. Returns when it is to be looked at again; Instant::never() when nothing
-// of it is on its way.
+// Notes the session's slots that count as lost. Returns when to look again, or Instant::never() if none of its packets
+// is on its way.
 // mutants: erpc-sent-watch-look-at
 Instant SentWatch::look_at(const Session& session, Instant now) noexcept {
     const ClientSession& client = *session.client;
     const auto free_slots = static_cast<std::uint8_t>(std::popcount(client.in(SlotState::Free)));
-    // A request that the server may have put off gives its credit up after a first timeout if others wait for it: the
-    // server holds memory for the others, and gives them up sooner than a doubled timeout ends. A message that the
-    // server has a part of was not put off.
+    // A request that the server may have put off gives up its credit after a first timeout if others wait for it. The
+    // server holds memory for the others, and gives them up before a doubled timeout ends. A message that the server
+    // has in part was not put off.
     const bool others_wait = client.stalled_under_way() != 0;
     Instant next = Instant::never();
     for (const ClientSlot& slot : client.slots) {
@@ -41,7 +41,7 @@ Instant SentWatch::look_at(const Session& session, Instant now) noexcept {
         if (due <= now && overdue_.size() < kResendsPerScan) {
             overdue_.push_back({slot.last_sent, free_slots, session.self, static_cast<std::uint8_t>(slot.index())});
         }
-        // Round trips that come meanwhile may shorten the timeout.
+        // Round trips that are measured meanwhile may shorten the timeout.
         next = std::min({next, std::max(due, now + kScanInterval), now + kRtoMin});
     }
     return next;

@@ -11,7 +11,7 @@
 
 namespace cairn::erpc {
 
-// A request that leaves costs a look at a flag, and an answer costs nothing. A scan finds losses by looking at the
+// Sending a request costs a look at a flag, and an answer costs nothing. A scan finds losses by looking at the
 // sessions.
 class SentWatch {
 public:
@@ -20,13 +20,13 @@ public:
         overdue_.reserve(kResendsPerScan);
     }
 
-    // Something of the session was sent. `client`: the session's client part.
+    // Notes that something of the session was sent. `client`: the session's client part.
     void note_sent(const Session& session, ClientSession& client, Instant now) noexcept {
         if (!client.watched) [[unlikely]] {
             watch(session, client, now);
         }
     }
-    // The session ends.
+    // Forgets a session that ends.
     void forget(const Session& session) noexcept { std::erase(watched_, session.self); }
 
     // Calls resend(session, slot) for each slot whose request counts as lost. Requests of all sessions come in the
@@ -41,7 +41,7 @@ public:
         for (const Overdue& lost : overdue_) {
             Session& session = sessions_[lost.session];
             ClientSlot& slot = session.client->slots[lost.slot];
-            // Else the slot was served when another one gave its credit up.
+            // Otherwise the slot was served when another one gave up its credit.
             if (slot.last_sent == lost.last_sent && slot.state != SlotState::Yielded) {
                 resend(session, slot);
             }
@@ -65,7 +65,7 @@ private:
     [[nodiscard]] Instant look_at(const Session& session, Instant now) noexcept;
 
     SessionTable& sessions_;
-    std::vector<SessionId> watched_;  // all sessions with something on its way, and some without
+    std::vector<SessionId> watched_;  // all sessions with packets on their way, and some without
     std::vector<Overdue> overdue_;    // slots of the scan under way
     Instant next_ = Instant::never();
 };

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] ServerJobs& jobs() noexcept { return jobs_; }
     [[nodiscard]] const ServerJobs& jobs() const noexcept { return jobs_; }
 
-    // The functions of Endpoint with the same names describe these.
+    // Endpoint's functions with the same names describe these.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle, Instant now) noexcept;
     bool refuse(const RequestHandle& handle, Instant now) noexcept;
@@ -100,12 +100,12 @@ private:
     port::PacketRef* reply_buffer_ = nullptr;  // packet of the request whose handler runs
     ServerSlot* reply_slot_ = nullptr;         // nullptr: no handler runs, or it has answered
     Session* reply_session_ = nullptr;
-    std::uint64_t declined_ = 0;  // by handlers that ran; they are not handled
+    std::uint64_t declined_ = 0;  // by handlers that ran; such requests are not counted as handled
     ServerJobs jobs_;
     ServerTransfers transfers_;
 };
 
-// Inline: a call of its own would cost a small request 30 instructions.
+// Inlined: a call of its own would cost a small request 30 instructions.
 // mutants: erpc-server-run-handler
 [[gnu::always_inline]] inline void Server::run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet,
                                                        std::span<const std::uint8_t> payload, Instant now) noexcept {

@@ -106,7 +106,7 @@ void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
     arrival.session.last_heard = arrival.now;
     messages_.retire_answer(slot, header.request_number);
     if (slot.state == ServerSlotState::Receiving) [[unlikely]] {
-        messages_.end_request(slot);  // the client gave the half-received request up
+        messages_.end_request(slot);  // the client has given up the half-received request
     }
     slot.request_number = header.request_number;
     slot.request_type = header.request_type;
@@ -121,7 +121,7 @@ void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
 
 void Server::keep(const RequestHandle& request) noexcept {
     if (is_running(request)) {
-        reply_slot_ = nullptr;  // it is one of the earlier requests now
+        reply_slot_ = nullptr;  // the request is an earlier one now
     }
 }
 
@@ -210,7 +210,7 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     if (message.size() > max_message_bytes_) {
         return false;
     }
-    const bool has_bytes = !message.empty();  // else it needs no memory
+    const bool has_bytes = !message.empty();  // if not, it needs no memory
     ServerSlot* const slot =
         has_bytes ? slot_with_room(handle, static_cast<std::uint32_t>(message.size())) : executing_slot(handle);
     if (slot == nullptr) {
@@ -221,8 +221,8 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return respond(handle, now);
 }
 
-// `message`, which the slot keeps, answers the request whose handler runs. A small message goes in the request's own
-// buffer, which is still in the cache.
+// Sends `message`, which the slot keeps, as the answer to the running handler's request. A small message goes in the
+// request's own buffer, which is still in the cache.
 // mutants: erpc-server-respond-running
 [[gnu::always_inline]] inline void Server::respond_running(Session& session, ServerSlot& slot,
                                                            std::span<const std::uint8_t> message,
@@ -253,7 +253,8 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return true;
 }
 
-// An answer that found no room is none. It is longer than all others, so that it comes here.
+// Sends an answer for the first time. If reserve() found no room, there is no answer. Its length then exceeds all
+// others, so that it comes here.
 // mutants: erpc-server-send-first-time
 [[gnu::noinline]] void Server::send_first_time(Session& session, ServerSlot& slot, port::PacketRef* request,
                                                Instant now) noexcept {
@@ -297,7 +298,7 @@ bool Server::decline(const RequestHandle& request) noexcept {
     return true;
 }
 
-// Sends in the request's own buffer if that is still here and large enough, since it is still in the cache.
+// Sends in the request's own buffer if that is still here and large enough: it is still in the cache.
 [[gnu::noinline]] void Server::send_answer(Session& session, ServerSlot& slot, AnswerPacket which,
                                            port::PacketRef* request, Instant now) noexcept {
     messages_.note_sent(slot, which.again, now);
@@ -308,7 +309,7 @@ bool Server::decline(const RequestHandle& request) noexcept {
         return;
     }
     const port::PacketRef buffer = writer_.take();
-    if (buffer.cookie != nullptr) {  // else the client asks again
+    if (buffer.cookie != nullptr) {  // if there is no buffer, the client asks again
         send_response(session, slot, buffer, which.index, now);
     }
 }

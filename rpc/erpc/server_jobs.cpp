@@ -58,7 +58,7 @@ rpc::BackgroundJob* ServerJobs::prepare(std::uint8_t type, const ServerSlot& slo
     return job;
 }
 
-// The slot's last answer is settled: its buffer goes with the job, or back to the pool.
+// Settles the slot's last answer: its buffer goes with the job, or back to the pool.
 // mutants: erpc-server-jobs-submit
 void ServerJobs::submit(Session& session, ServerSlot& slot, rpc::BackgroundJob& job) noexcept {
     if (job.response.valid()) {
@@ -85,7 +85,7 @@ void ServerJobs::answer_finished(Instant now) noexcept {
             server_.respond(job->handle, now);
         } else {
             server_.statistics_.count(Drop::StaleAnswer);
-            server_.writer_.settle({job->response.data, job->response.capacity});  // its slot had lent it
+            server_.writer_.settle({job->response.data, job->response.capacity});  // the slot had lent it
             server_.pool_.release(job->response);
         }
         pool_->give_back(*job);

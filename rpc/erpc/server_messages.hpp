@@ -1,6 +1,6 @@
-// The memory of a server's slots in the message pool: requests that are put together, and answers that clients may ask
-// for again. ServerMessages decides how much a session or host may hold, and when memory is given up. No memory changes
-// hands while it waits to be sent.
+// The memory of a server's slots in the message pool. It holds requests that are being assembled, and answers that
+// clients may ask for again. ServerMessages decides how much a session or host may hold, and when memory is given up.
+// Memory that waits to be sent is not reused.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace cairn::erpc {
 // How long a slot keeps memory that its client does not use.
 struct Patience {
     Duration request = kRtoMax * 5;      // a half-received request whose client is silent
-    Duration answer = kPeerTimeout * 2;  // an answer that nobody asks for
-    // Either of them while memory is wanted. A client notices a loss earlier than that, even two in a row.
+    Duration answer = kPeerTimeout * 2;  // an answer that is not asked for any more
+    // Either of the two while memory is wanted. A client notices a loss earlier than that, even two in a row.
     Duration pressed = milliseconds(50);
     // A message that goes on while memory is wanted: a half-received request or a half-read answer. A millisecond is
     // added for each kSlowestBytesPerMs.
@@ -47,7 +47,7 @@ public:
         std::uint32_t packet_bytes;
     };
 
-    // The references outlive this object. `key`: a secret, which decides which hosts have one share in common.
+    // The references outlive this object. `key`: a secret, which decides which hosts share one quota.
     ServerMessages(rpc::MsgPool& pool, roce::Sender& sender, Statistics& statistics, const Sizes& sizes,
                    std::uint32_t transfers_max, const Patience& patience, const SipKey& key)
         : pool_(pool),
@@ -62,7 +62,7 @@ public:
           transfers_(transfers_max) {}
 
     // Begins to receive a request into the slot. Returns false, and counts, if there is no memory for it now, or its
-    // session or host holds its share already. The client then tries again.
+    // session or host has its share. The client then tries again.
     [[nodiscard]] bool begin_request(Session& session, ServerSlot& slot, const Header& header, Instant now) noexcept;
     // Releases a half-received request. Its late packets find it GivenUp.
     void end_request(ServerSlot& slot) noexcept;
@@ -79,9 +79,9 @@ public:
     void skip_to(ServerSlot& slot, std::uint64_t number) noexcept;
     // Replaces what the slot held by room for an answer of `bytes`. Returns false if there is no room.
     [[nodiscard]] bool make_room(ServerSlot& slot, std::uint32_t bytes) noexcept;
-    // The slot goes on to request `number`. Afterwards nothing of the last answer is read any more. The next request
-    // proves that the client read that answer, with three exceptions: the answer was sent again, it was sent in this
-    // very turn, or requests were skipped.
+    // Lets the slot go on to request `number`. Afterwards no packet that waits refers to the last answer. The next
+    // request proves that the client read that answer, with three exceptions. The answer was sent again, it was sent in
+    // this very turn, or requests were skipped.
     // mutants: erpc-server-messages-retire-answer
     void retire_answer(ServerSlot& slot, std::uint64_t number) noexcept {
         if (slot.resent || slot.answered_turn == turn_ ||
@@ -104,8 +104,8 @@ public:
     // Releases the slot's answer, also if it still waits to be sent.
     void forget_answer(ServerSlot& slot) noexcept;
     void release(ServerSlots& slots) noexcept;
-    // A part of the slot's answer leaves, for the first time or again. While memory is scarce, sending it again does
-    // not prolong its time.
+    // Notes that a part of the slot's answer leaves, for the first time or again. While memory is scarce, sending it
+    // again does not prolong its time.
     // mutants: erpc-server-messages-note-sent
     void note_sent(ServerSlot& slot, bool again, Instant now) const noexcept {
         if (!again || now >= scarce_until_) {
@@ -113,7 +113,7 @@ public:
         }
         slot.answered_turn = turn_;
     }
-    // Afterwards nothing that was sent from `payload` is read any more.
+    // Afterwards no packet that waits refers to `payload`.
     void settle(std::span<const std::uint8_t> payload) noexcept {
         if (payload.size() >= kTailBytes) {
             sender_.settle_tails(payload);
@@ -121,7 +121,8 @@ public:
     }
 
     void on_turn() noexcept { ++turn_; }
-    // A request or a response found no memory. `bytes`: what an answer lacked, which other slots have to make room for.
+    // Notes that a request or a response found no memory. `bytes`: size that an answer lacked, for which other slots
+    // must make room.
     void want(std::uint32_t bytes) noexcept {
         wanted_.bytes += bytes;
         wanted_.newly += bytes;
@@ -138,7 +139,7 @@ public:
     void give_up_old(ServerSlots& slots, Instant now) noexcept;
 
 private:
-    static constexpr std::uint32_t kYieldsPerScan = 8;  // few, so that a wish without hope costs the others little
+    static constexpr std::uint32_t kYieldsPerScan = 8;  // few, so that a hopeless wish costs the others little
 
     // Bytes that the answers of postponed requests lacked.
     struct Wishes {
@@ -179,7 +180,7 @@ private:
     Wishes wanted_;
     std::uint32_t yields_left_ = 0;  // slots that may still be made to yield before the next scan
     Instant last_scan_{};
-    Instant patient_until_{};  // gives nothing up until then: after a pause of our own, clients are heard first
+    Instant patient_until_{};  // gives nothing up until then: after a pause of our own, clients get time first
     Instant scarce_until_{};   // memory is scarce until then
     Instant hurry_until_{};    // old messages are given up early until then: memory or a client's share was short
     bool short_ = false;       // a request or a response found no memory since the last scan

@@ -10,9 +10,10 @@ namespace cairn::erpc {
 
 namespace {
 
-// How long memory counts as scarce after it was last wanted. A client that waits for it is never silent for so long.
+// How long memory counts as scarce after it was last wanted. A client that waits for it is never silent for that long.
 constexpr Duration kPressure = kRtoMax + milliseconds(50);
-constexpr std::uint64_t kLargePart = 4;  // a request of more than this part of the memory does not hurry the others
+constexpr std::uint64_t kLargePart = 4;  // a request of more than this part of the memory does not make the others
+                                         // hurry
 
 constexpr Duration time_for(std::uint32_t message_bytes) noexcept {
     return milliseconds(message_bytes / ServerMessages::kSlowestBytesPerMs);
@@ -24,8 +25,8 @@ std::uint8_t ServerMessages::share_of(const Session& session) const noexcept {
     return static_cast<std::uint8_t>(KeyedHash{key_}(session.peer.path->key().remote.share_holder()));
 }
 
-// Half-received requests of one host may take half of the memory, and those of one session a quarter. Neither limit
-// refuses the first one.
+// True if the request is within its host's half of the memory and its session's quarter. Neither limit refuses the
+// first request.
 // mutants: erpc-server-messages-within-share
 bool ServerMessages::within_share(const Session& session, std::uint8_t source, std::uint64_t bytes) const noexcept {
     const std::uint64_t capacity = pool_.capacity_bytes();
@@ -53,7 +54,7 @@ bool ServerMessages::begin_request(Session& session, ServerSlot& slot, const Hea
     const rpc::MsgBuffer memory = transfer != nullptr ? pool_.allocate(header.message_bytes) : rpc::MsgBuffer{};
     if (!memory.valid()) {
         statistics_.count(Drop::NoBuffer);
-        if (bytes <= pool_.capacity_bytes() / kLargePart) {  // a larger request waits until there is a place
+        if (bytes <= pool_.capacity_bytes() / kLargePart) {  // a larger request waits for a place
             press(all_, now);
             short_ = short_ || transfer != nullptr;
         }
@@ -118,7 +119,8 @@ void ServerMessages::skip_to(ServerSlot& slot, std::uint64_t number) noexcept {
     slot.state = ServerSlotState::Idle;
 }
 
-// A slot that holds memory takes turns with one that found none. Otherwise the first ones would keep memory for ever.
+// Lets slots that hold memory take turns with slots that found none. Otherwise the first ones would keep memory for
+// ever.
 // mutants: erpc-server-messages-has-room
 bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept {
     if (wanted_.bytes != 0 && yields_left_ != 0 && slot.response.valid()) {

@@ -1,5 +1,5 @@
-// The sessions that a server has opened, by client and token, and how many each host holds. Allocates, so it is for the
-// control path only.
+// The sessions that a server has opened, by client and token, and how many each host holds. It allocates, so it is for
+// the control path only.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace cairn::erpc {
 
-// A hash for tables whose keys strangers choose. Without the secret they could choose keys that all collide.
+// A hash for tables whose keys hostile peers may choose. Without the secret they could choose keys that all collide.
 struct KeyedHash {
     SipKey key;
     // mutants: erpc-keyed-hash
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] bool may_open(const net::IpAddress& client, std::size_t free) const {
         return held_.may_add(client, free);
     }
-    // The client's path is pinned until end().
+    // Adds a session. The client's path is pinned until end().
     void open(const roce::UdAddress& client, std::uint64_t token, std::uint32_t session) {
         sessions_.emplace(name_of(client, token), session);
         held_.add(client.path->key().remote);

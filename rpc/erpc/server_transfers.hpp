@@ -1,4 +1,4 @@
-// The server's side of messages of several packets. It puts requests together, returns credits, and sends the response
+// The server's side of messages of several packets. It assembles requests, returns credits, and sends the response
 // packets that clients ask for.
 #pragma once
 
@@ -18,10 +18,10 @@ public:
         credits_due_.reserve(transfers_max);
     }
 
-    // Takes a packet of a request that has several.
+    // Takes a packet of a request with several packets.
     void on_request_packet(const Arrival& arrival) noexcept;
     void on_rfr(const Arrival& arrival) noexcept;
-    // Called at the end of a burst. Sends one credit return for each request that the burst had packets of.
+    // Sends one credit return for each request that the burst had packets of. Called at the end of a burst.
     void end_burst(Instant now) noexcept {
         if (!credits_due_.empty()) [[unlikely]] {
             send_credit_returns(now);

@@ -89,7 +89,7 @@ void ServerTransfers::take_packet(const Arrival& arrival, ServerSlot& slot) noex
     }
 }
 
-// The whole request is there. Returns false if it cannot be executed now.
+// Executes a request that is complete. Returns false if it cannot be executed now.
 // mutants: erpc-server-transfers-execute
 bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept {
     const auto& entry = server_.handlers_[slot.request_type];
@@ -113,7 +113,7 @@ bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRe
     return true;
 }
 
-// A credit return says which packets came in order and which are ahead of a gap.
+// Sends credit returns. Each says which packets came in order and which are ahead of a gap.
 void ServerTransfers::send_credit_returns(Instant now) noexcept {
     for (const CreditDue& due : credits_due_) {
         Session& session = server_.sessions_[due.session];
@@ -146,7 +146,7 @@ void ServerTransfers::send_credit_return(Session& session, const ServerSlot& slo
                          {reinterpret_cast<const std::uint8_t*>(&bits), gap ? sizeof(bits) : 0}, now);
 }
 
-// A packet came again of a request that is executing or executed. Its answer was lost, so it is repeated.
+// Repeats the answer of a request that is executing or executed: a packet of it came again, so the answer was lost.
 void ServerTransfers::repeat_answer(const Arrival& arrival, ServerSlot& slot) noexcept {
     const std::uint32_t last = slot.request_packets - 1;
     const std::uint16_t number = arrival.header.packet_number;

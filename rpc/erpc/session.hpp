@@ -47,7 +47,7 @@ struct Session {
     // Returns the peer's number of the session.
     [[nodiscard]] SessionId remote() const noexcept { return first_word.session(); }
     void set_remote(SessionId number) noexcept { first_word = FirstWord::of(0, 0, number); }
-    // No packet takes the short path of the session any more.
+    // Ends the short path for the session's packets.
     // mutants: erpc-session-begin-to-disconnect
     void begin_to_disconnect() noexcept {
         state = SessionState::Disconnecting;
@@ -61,8 +61,8 @@ struct Session {
     }
 };
 
-// The memory of a session without calls: the session, its places in the free list, the open list, the stall queue and
-// the watch list, and the server's entries by token and by host.
+// The memory of a session without calls. It includes the session's places in the free list, the open list, the stall
+// queue and the watch list. It also includes the server's entries by token and by host.
 constexpr std::size_t kIdleSessionBytes = sizeof(Session) + 2 + 2 + 2 + 2 + 32 + 32;
 static_assert(kIdleSessionBytes <= 300);
 

@@ -1,4 +1,4 @@
-// Control packets: what they say, and what follows from it.
+// Control packets: their content, and its effects.
 #include "rpc/erpc/session_control.hpp"
 
 #include <fmt/format.h>
@@ -9,9 +9,9 @@ namespace cairn::erpc {
 
 namespace {
 
-constexpr std::uint64_t kPingsUnderWay = 2;  // an older one's Pong comes from whoever recorded it
+constexpr std::uint64_t kPingsUnderWay = 2;  // the Pong to an older one may come from a peer that recorded it
 
-// The answer to a control packet that belongs to no session: in as many bytes.
+// Returns the answer to a control packet that belongs to no session, with the same length.
 Control answer_to(const Control& control, ControlType type) noexcept {
     Control answer;
     answer.type = type;
@@ -79,7 +79,7 @@ Session* SessionControl::open(const roce::UdAddress& peer, std::uint64_t token, 
     return session;
 }
 
-// The one way a session ends. The completions and the callback may open, post and disconnect.
+// Ends a session; no other function does. The completions and the callback may open, post and disconnect.
 void SessionControl::end(Session& session, SessionEvent event, CallStatus status, Instant now,
                          RefuseReason reason) noexcept {
     const bool client = session.state != SessionState::Serving;
@@ -131,7 +131,7 @@ void SessionControl::on_packet(const roce::UdDatagram& datagram, const Header& h
     }
 }
 
-// Until the cookie is right, a stranger gets no more bytes than it sent, and nothing is kept of it.
+// Until the cookie is right, a peer gets no more bytes than it sent, and no state is kept for it.
 // mutants: erpc-session-control-on-connect
 void SessionControl::on_connect(const roce::UdAddress& from, const Control& control, bool serves,
                                 Instant now) noexcept {
@@ -155,7 +155,7 @@ void SessionControl::on_connect(const roce::UdAddress& from, const Control& cont
         return;
     }
     if (const std::uint32_t known = server_sessions_.find(from, control.token); known != kNone) {
-        // Our Accepted was lost, or their Connect was doubled.
+        // Our Accepted was lost, or the peer's Connect was duplicated.
         writer_.send_control(sessions_[SessionId{static_cast<std::uint16_t>(known)}], ControlType::Accepted, now);
         return;
     }
@@ -174,7 +174,7 @@ void SessionControl::on_connect(const roce::UdAddress& from, const Control& cont
     writer_.send_control(*session, ControlType::Accepted, now);
 }
 
-// The token leads to the session: a client that gives up while it connects knows no number.
+// Finds the session by its token: a client that gives up while it connects knows no number.
 // mutants: erpc-session-control-hear-client
 void SessionControl::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
     const std::uint32_t number = server_sessions_.find(from, control.token);
@@ -208,7 +208,7 @@ void SessionControl::hear_server(const roce::UdAddress& from, const Control& con
         return;
     }
     statistics_.count(Drop::UnknownSession);
-    if (control.type == ControlType::Accepted) {  // to a Connect that came late: nobody will use that session
+    if (control.type == ControlType::Accepted) {  // for a Connect that came late: that session will not be used
         writer_.send_control(from, answer_to(control, ControlType::Disconnect), now);
     }
 }
@@ -244,8 +244,8 @@ void SessionControl::act(Session& session, ControlVerdict verdict, const Control
     }
 }
 
-// The first one is answered at once and says that the server lives. Later ones, for a cookie that went stale, wait for
-// the next retry: a server that has nothing else to say is given up in time.
+// Answers the first Challenge at once; it shows that the server lives. Later ones, for a cookie that became stale, wait
+// for the next retry. So a server that sends nothing else is given up in time.
 void SessionControl::on_challenge(Session& session, const Control& control, Instant now) noexcept {
     if (control.cookie == 0) {
         return;

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] Instant next_scan() const noexcept {
         return sessions_.open_count() == 0 ? Instant::never() : next_scan_;
     }
-    // Tells all peers that the endpoint ends. The effort is bounded, and a peer may not hear it.
+    // Notifies all peers that the endpoint ends. The effort is bounded, and a peer may not get the message.
     void take_leave(Instant now) noexcept;
 
 private:
@@ -58,7 +58,7 @@ private:
     ServerSessions server_sessions_;
     Duration ping_interval_;
     Instant next_scan_{};
-    std::size_t scan_place_ = 0;  // open sessions below this place are still to be looked at
+    std::size_t scan_place_ = 0;  // open sessions below this place come next
     SessionCallback callback_ = nullptr;
     void* context_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// What a server's control message means to its client, by the state of the session.
+// The meaning of a server's control message to its client, by the state of the session.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ enum class ControlVerdict : std::uint8_t {
     TakeChallenge,  // connect again, with its cookie
     Establish,
     EndRefused,
-    EndDisconnected,  // the session ends as we asked for
+    EndDisconnected,  // the session ends, as we asked
     EndLost,          // the server has no such session any more
     HearPong,
     EndRequest,  // the server does not answer a request

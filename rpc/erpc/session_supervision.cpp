@@ -1,12 +1,12 @@
-// What time does to sessions: pings, and giving up on peers that are silent.
+// Pings of sessions, and the end of sessions with silent peers.
 #include <algorithm>
 
 #include "rpc/erpc/session_control.hpp"
 
 namespace cairn::erpc {
 
-// Backwards: a session that ends makes room for the last one, which was looked at already. Thousands of sessions are
-// looked at in parts, and speak in turn: a burst of their pings would find no buffers and drown what matters.
+// Goes backwards: a session that ends makes room for the last one, which was checked already. Thousands of sessions are
+// checked in parts, and send in turn. A burst of their pings would find no buffers, and would delay other packets.
 void SessionControl::scan(Instant listening_from, Instant now) noexcept {
     if (now < next_scan_) {
         return;
@@ -27,7 +27,7 @@ void SessionControl::scan(Instant listening_from, Instant now) noexcept {
 
 // mutants: erpc-session-control-supervise
 void SessionControl::supervise(Session& session, Instant listening_from, Instant now) noexcept {
-    // A peer that nobody listened to was not silent.
+    // A peer is not silent while this end does not listen.
     const Duration unheard = now - std::max(session.last_heard, listening_from);
     switch (session.state) {
         case SessionState::Free:
@@ -44,7 +44,7 @@ void SessionControl::supervise(Session& session, Instant listening_from, Instant
             }
             break;
         case SessionState::Serving:
-            // The client pings; twice its patience leaves it to notice first.
+            // The client pings. Twice its patience lets it notice first.
             if (unheard >= config_.peer_timeout * 2) {
                 end(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
             }
@@ -56,7 +56,7 @@ void SessionControl::supervise(Session& session, Instant listening_from, Instant
 void SessionControl::supervise_client(Session& session, Duration unheard, Instant now) noexcept {
     const bool connecting = session.state == SessionState::Connecting;
     if (unheard >= config_.peer_timeout) {
-        // A server that answered a small packet, and not one of the path MTU, may not get those.
+        // If a server has answered a small packet, but none of the path MTU, such packets may not reach it.
         const bool challenged = connecting && session.cookie != 0;
         end(session, SessionEvent::PeerLost, CallStatus::PeerLost, now,
             challenged ? RefuseReason::PathTooNarrow : RefuseReason::None);
@@ -64,12 +64,12 @@ void SessionControl::supervise_client(Session& session, Duration unheard, Instan
         if (now - session.last_control >= kControlRetry) {
             writer_.send_control(session, ControlType::Connect, now);
         }
-    } else if (now - session.last_control >= ping_interval_) {  // whatever came: it may be of long ago
+    } else if (now - session.last_control >= ping_interval_) {  // whatever has come, it may be long ago
         writer_.send_control(session, ControlType::Ping, now);
     }
 }
 
-// What the port does not take in time is left to the peers' patience.
+// Notifies the peers. If the port does not take a packet in time, the peer's own timeout must serve.
 void SessionControl::take_leave(Instant now) noexcept {
     roce::Sender& sender = writer_.sender();
     std::uint32_t tries = kFarewellTries;

@@ -9,7 +9,7 @@
 
 namespace cairn::erpc {
 
-// A fixed number of sessions. A session that is open pins its peer's path.
+// A fixed number of sessions. An open session pins its peer's path.
 class SessionTable {
 public:
     explicit SessionTable(std::uint32_t sessions_max);
@@ -22,19 +22,19 @@ public:
     // True if the session of this name has not ended.
     // mutants: erpc-session-table-knows
     [[nodiscard]] bool knows(SessionId id) const noexcept { return has(id) && sessions_[id.number()].self == id; }
-    // Goes by the number, which is below capacity().
+    // Returns the session with this number, which is below capacity().
     [[nodiscard]] Session& operator[](SessionId id) noexcept { return sessions_[id.number()]; }
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::size_t free_count() const noexcept { return free_.size(); }
 
-    // Open sessions, in any order. The end of a session moves the last one to its place.
+    // Returns the number of open sessions. They are in any order: the end of a session moves the last one to its place.
     [[nodiscard]] std::size_t open_count() const noexcept { return open_.size(); }
     [[nodiscard]] Session& open_at(std::size_t place) noexcept { return sessions_[open_[place]]; }
     [[nodiscard]] const Session& open_at(std::size_t place) const noexcept { return sessions_[open_[place]]; }
 
     // Returns a fresh session in state Free, which the caller changes at once, or nullptr if all are in use.
     [[nodiscard]] Session* open(const roce::UdAddress& peer, std::uint64_t token, Instant now);
-    // Destroys the session's client and server parts. The session's name is that of its successor from now on.
+    // Destroys the session's client and server parts. From now on the session has its successor's name.
     void close(Session& session) noexcept;
     // From now on open() returns nullptr until a session is closed.
     void open_no_more() noexcept { free_.clear(); }
@@ -43,7 +43,7 @@ private:
     std::uint32_t capacity_;
     std::unique_ptr<Session[]> sessions_;
     std::vector<std::uint16_t> free_;
-    std::vector<std::uint16_t> open_;  // a session stands at its Session::place
+    std::vector<std::uint16_t> open_;  // a session is at its Session::place
 };
 
 }  // namespace cairn::erpc

@@ -39,8 +39,8 @@ std::size_t Endpoint::take_known(std::span<port::PacketRef> burst, Instant now) 
     return taken;
 }
 
-// Takes packets from the front that are for sessions in this state, and returns how many. Requests and responses have a
-// loop each, since the compiler runs out of registers in a loop for both.
+// Takes packets from the front that are for sessions in this state, and returns how many. Requests and responses have
+// separate loops, since the compiler runs out of registers in a common one.
 template <SessionState kState>
 [[gnu::noinline]] std::size_t Endpoint::take_run(std::span<port::PacketRef> burst, Instant now) noexcept {
     port::PacketRef* packet = burst.data();
@@ -87,7 +87,7 @@ inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
     }
 }
 
-// Judges a packet that does not look like the session's last one, for instance since its message has another size.
+// Judges a packet that differs from the session's last one, for instance because its message has another size.
 // mutants: erpc-endpoint-judge-look
 [[gnu::noinline]] bool Endpoint::judge_look(const Session& session, const port::PacketRef& packet,
                                             FirstWord first) const noexcept {
@@ -117,7 +117,7 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     slot.sends = 0;
     slot.request_number = number_of_next(slot.request_number);
     calls_.finish(std::exchange(slot.call, kNone), CallStatus::Ok, small.payload(), now);
-    writer_.sender().give_back(small.packet);  // the completion has read it
+    writer_.sender().give_back(small.packet);  // the completion has read the packet
     if (!client.backlog.empty()) [[unlikely]] {
         refill_slots(session, now);
     }

@@ -1,4 +1,4 @@
-// Slots: what either side of a session keeps of a request. Successive calls of a slot have request numbers
+// Slots: the state of a request at either side of a session. Successive calls of a slot have request numbers
 // kSlotsPerSession apart.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class SlotState : std::uint8_t {
     WaitsCredit,  // the call was not sent, or must begin anew; it waits for a credit
     Sent,         // a request of one packet is on its way and holds a credit
     Yielded,      // a request of one packet gave its credit up; it waits for one to be sent again
-    Moving,       // a call of several packets: all packets that credits and rate allow are on their way
+    Moving,       // a call of several packets; all packets that credits and rate allow are on their way
     Starved,      // a call of several packets waits for credits
     HeldBack,     // a call of several packets waits for its flow's time
     Count,
@@ -30,8 +30,8 @@ enum class SlotState : std::uint8_t {
 // One request in flight at the client.
 struct ClientSlot {
     std::uint64_t request_number = 0;  // of the request in flight, or of the next one
-    // The second word of the answer that the short path may take. It is none() if the slot is not Sent, the request was
-    // sent again or found no buffer, or the request's memory may still be read.
+    // The second word of the answer that the short path may take. It is none() in three cases: the slot is not Sent;
+    // the request was sent again or found no buffer; the request's memory may still be read.
     SecondWord awaited = SecondWord::none();
     Instant last_sent{};
     std::uint32_t call = kNone;
@@ -57,7 +57,7 @@ enum class ServerSlotState : std::uint8_t {
     Executing,
     Answered,
     Forgotten,  // the request was executed, and its answer was given up
-    Declined,   // its handler has not executed it
+    Declined,   // the request's handler has not executed it
 };
 
 constexpr std::uint32_t kNoRoom = rpc::MsgBuffer::kNoMessage;  // `bytes` of an answer for which there is no memory
@@ -72,7 +72,7 @@ struct ServerSlot {
     std::uint8_t request_type = 0;
     std::uint8_t answered_turn = 0;  // the turn in which the answer was last sent, counted by ServerMessages; wraps
     std::uint32_t request_packets = 1;
-    std::uint32_t newest_rfr = 0;   // index of the response packet asked for last
+    std::uint32_t newest_rfr = 0;   // index of the response packet that was asked for last
     std::uint32_t answered_us = 0;  // when the answer was last sent, in units of 1,024 ns; wraps
     ServerTransfer* transfer = nullptr;
 };
@@ -85,7 +85,7 @@ static_assert(sizeof(ServerSlot) == 64, "a cache line");
 
 using ServerSlots = std::array<ServerSlot, kSlotsPerSession>;
 
-// Returns slots that each stand one request before the client's first one there.
+// Returns slots. Each has the number before the client's first request in it.
 [[nodiscard]] inline std::unique_ptr<ServerSlots> make_server_slots(std::uint64_t first_request) {
     auto slots = std::make_unique<ServerSlots>();
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {

@@ -8,12 +8,12 @@
 
 namespace cairn::erpc {
 
-// A session without credits is not in the queue, so that a turn costs nothing for it. All sessions have a client part.
+// A session without credits is not in the queue, so it costs a turn nothing. All sessions have a client part.
 class StallQueue {
 public:
     explicit StallQueue(std::size_t sessions_max) { queue_.reserve(sessions_max); }
 
-    // A slot of the session waits for a credit.
+    // Notes that a slot of the session waits for a credit.
     void join(Session& session) noexcept {
         if (session.client->stall == Stall::None) {
             session.client->stall = Stall::Waits;
@@ -23,7 +23,7 @@ public:
             list(session);
         }
     }
-    // The session got credits back.
+    // Notes that the session got credits back.
     void credits_came(Session& session) noexcept {
         if (session.client->stall == Stall::Waits) [[unlikely]] {
             list(session);
@@ -38,8 +38,8 @@ public:
     // True if slots of any session may wait.
     [[nodiscard]] bool any_waits() const noexcept { return waiting_ != 0; }
 
-    // Calls `serve` with each session, oldest first. Afterwards sessions stay which still have credits and slots that
-    // wait.
+    // Calls `serve` with each session, oldest first. Sessions that still have credits and waiting slots stay in the
+    // queue.
     // mutants: erpc-stall-queue-serve
     template <class Serve>
     void serve(SessionTable& sessions, Serve&& serve) noexcept {

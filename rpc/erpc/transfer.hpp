@@ -1,4 +1,4 @@
-// Messages of several packets: how they are cut, which packets arrived, and what either side remembers of a message.
+// Messages of several packets: how they are cut, which packets arrived, and the state of a message at either side.
 //
 // The packets of a call are numbered in one order, as in the eRPC paper. The client sends request packets 0 ... n-1.
 // Then it sends a request for response (RFR) n ... n+m-2 for each response packet but the first. The server answers
@@ -110,13 +110,13 @@ private:
 struct ClientTransfer {
     Instant first_sent{};
     PacketWindow answered;              // numbers that were answered; a mark: sent again since the last timeout
-    std::uint32_t sent = 0;             // numbers below it were sent; a timeout takes it back
+    std::uint32_t sent = 0;             // numbers below it were sent; a timeout moves it back
     std::uint32_t sent_most = 0;        // the highest value that `sent` had
     std::uint32_t ambiguous_below = 0;  // numbers below it may have been sent twice: no round trip samples (Karn)
     std::uint32_t request_packets = 1;
     std::uint32_t response_packets = 0;  // 0: not known yet
     std::uint32_t response_bytes = 0;
-    rpc::MsgBuffer response{};   // the response is put together here
+    rpc::MsgBuffer response{};   // the response is assembled here
     bool owns_response = false;  // `response` was taken from the pool for this call
     std::array<Instant, kWindowPackets> sent_at{};
 
