@@ -1,4 +1,4 @@
-// Connections that peers ask for: who gets one, and who gives way.
+// Connections that peers ask for: which of them are accepted, and which existing ones give way.
 #include <algorithm>
 
 #include "rpc/linked/links.hpp"
@@ -7,10 +7,10 @@ namespace cairn::rpc {
 
 namespace {
 
-// A peer has the answer to its request, and has answered that, sooner than this, unless packets were lost.
+// An honest peer confirms the connection within this time after its request, unless packets were lost.
 constexpr Duration kTimeToAnswer = milliseconds(100);
 
-// Returns the one of both that was asked for earlier.
+// Returns the earlier of two requests' sessions.
 // mutants: linked-links-earlier
 LinkedSession* earlier(LinkedSession* one, LinkedSession& other) noexcept {
     return one == nullptr || other.asked < one->asked ? &other : one;
@@ -18,14 +18,14 @@ LinkedSession* earlier(LinkedSession* one, LinkedSession& other) noexcept {
 
 }  // namespace
 
-// Returns the session that gives way to the newcomer's, or nullptr. The first to go have ended: their peers still owe a
-// word, and may have been killed. Next is the accepted one that has waited longest for its peer's first word: a
-// stranger need not be where its REQ says. A host that asks for more of these places than all others gives way itself:
-// however fast it asks, the others have time to answer.
+// Returns the session that gives way to the newcomer's, or nullptr. The first to go are sessions that have ended: their
+// peers still owe the last message, and may have been killed. Next is the accepted session that has waited longest for
+// its peer's first message: the peer need not be at the address of its REQ. A host that asks for more of these places
+// than all others together gives way itself. So however fast it asks, the others have time to answer.
 // mutants: linked-links-who-gives-way
 LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer, bool of_guests) {
     LinkedSession* ended = nullptr;
-    net::IpAddress most = newcomer;  // the only one that can have more votes than all others
+    net::IpAddress most = newcomer;  // the only host that can have more votes than all others together
     std::size_t votes = 1;
     std::size_t unproven = 1;
     owner_.for_each([&](LinkedSession& session) {
@@ -53,7 +53,7 @@ LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer, bool of_gues
     return first_of_most != nullptr && 2 * of_most > unproven ? first_of_most : first;
 }
 
-// Gives one connection up for another. Returns false if none gives way.
+// Gives up one connection for another. Returns false if no session gives way.
 // mutants: linked-links-displace
 bool Links::displace(const net::IpAddress& newcomer, bool of_guests, Instant now) {
     LinkedSession* const first = who_gives_way(newcomer, of_guests);
@@ -67,13 +67,13 @@ bool Links::displace(const net::IpAddress& newcomer, bool of_guests, Instant now
     return true;
 }
 
-// However many strangers come, the sessions that this end makes itself find room.
+// Keeps room for sessions that this end begins, however many peers connect.
 bool Links::has_room_for_guests() const noexcept {
     return sessions_ - ours_ + config_.own_sessions < config_.sessions_max;
 }
 
-// True if the host may have another session beside those that are open and `asked` of those that are not. Of the places
-// of other sessions that are not open, each gives way to a peer that proves where it is.
+// True if the host may have another session, in addition to its open ones and to `asked` that are not open. Sessions of
+// other hosts that are not open do not count: each gives way to a peer that proves its address.
 // mutants: linked-links-may-hold-another
 bool Links::may_hold_another(const net::IpAddress& host, std::size_t asked) const {
     if (config_.host_sessions_max != 0) {
@@ -83,9 +83,9 @@ bool Links::may_hold_another(const net::IpAddress& host, std::size_t asked) cons
     return shares_.may_add(host, config_.sessions_max > taken ? config_.sessions_max - taken : 0, asked);
 }
 
-// True if the host may ask for another session. What it has just asked for counts: so it learns that its share is taken
-// before a session opens. But anybody may ask in the name of a host. So nothing of that counts while all places are
-// taken, or if some of it should have been answered by now.
+// True if the host may ask for another session. Its unconfirmed requests count, so that it learns early that its share
+// is taken. But any host may ask in the name of another. So these requests do not count while all places are taken.
+// They do not count either if one of them should have been confirmed by now.
 // mutants: linked-links-may-ask
 bool Links::may_ask(const net::IpAddress& host, bool has_room, Instant now) {
     if (!may_hold_another(host)) {
@@ -131,7 +131,7 @@ bool Links::admit(const cm::Requested& requested, Instant now) {
     return true;
 }
 
-// A peer that is refused learns why by the reason of the rejection.
+// Accepts or rejects a request. The reason of the rejection tells the peer why.
 // mutants: linked-links-on-requested
 void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
     if (!serves || !owner_.welcomes(requested.private_data) || !admit(requested, now)) {

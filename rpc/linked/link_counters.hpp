@@ -1,4 +1,4 @@
-// How the connections of an endpoint came about, and why they ended.
+// Counters of an endpoint's connections: how they began, and why they ended.
 #pragma once
 
 #include "lib/telemetry/counter_list.hpp"

@@ -1,4 +1,4 @@
-// What the sessions of all RPC systems over reliable connections have in common.
+// The common part of the sessions of all RPC systems over reliable connections.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace cairn::rpc {
 
 enum class LinkState : std::uint8_t {
-    Connecting,  // until both ends are ready; calls wait
+    Connecting,  // until both ends are ready; meanwhile calls wait
     Open,
-    Ending,  // no call is taken; the connection's last event is awaited
+    Ending,  // takes no calls; awaits the connection's last event
 };
 
 // An RPC system's session derives from it. Links and Probes keep it.
@@ -23,20 +23,21 @@ struct LinkedSession {
     bool ours = false;     // connect() began it
     bool listed = false;   // in the list of sessions that have something to do
     bool stalled = false;  // in the list of sessions that have something to do in the next turn
-    bool written = false;  // in the list of sessions that are to be looked at
+    bool written = false;  // in the list of sessions to look at
     verbs::ConnectionId connection{};
-    Qpn qpn{};                                    // by which it is found; the queue pair may end before the session
-    std::unique_ptr<roce::EventSink> write_sink;  // of the queue pair, if the system wants to know what is written
-    std::unique_ptr<verbs::Pd> pd;                // of its own, if the system gives it one
+    Qpn qpn{};                                    // the session's number in QpnTable; the queue pair may end before the
+                                                  // session
+    std::unique_ptr<roce::EventSink> write_sink;  // the queue pair's, if the system wants to see the peer's writes
+    std::unique_ptr<verbs::Pd> pd;                // the session's own, if the system gives it one
     std::unique_ptr<verbs::Qp> qp;
     Instant asked{};                // when the peer's REQ came, if the peer began
-    net::IpAddress asker{};         // the share holder of the REQ's address, likewise
-    bool heard = false;             // since the last look
-    std::uint8_t silent_looks = 0;  // in a row, while a probe was under way
+    net::IpAddress asker{};         // the share holder of the REQ's address, if the peer began
+    bool heard = false;             // the peer was heard since the last look
+    std::uint8_t silent_looks = 0;  // successive looks without a sign of the peer, while a probe was under way
     bool probed = false;            // a probe is under way
 
     [[nodiscard]] bool is_open() const noexcept { return state == LinkState::Open; }
-    // Its peer asked, and has said nothing since.
+    // True if the peer has asked for the session, and has sent nothing since.
     // mutants: linked-session-is-unproven
     [[nodiscard]] bool is_unproven() const noexcept { return state == LinkState::Connecting && !ours; }
 };

@@ -1,4 +1,4 @@
-// The sessions of an endpoint, by each of their names, and the lists of sessions that have something to do.
+// An endpoint's sessions, found by each of their names, and the lists of sessions that have something to do.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ public:
         written_.reserve(sessions_max);
     }
 
-    // Returns a new session, or nullptr if all are in use. The number that was free longest is taken.
+    // Returns a new session, or nullptr if all are in use. It gets the number that was free longest.
     [[nodiscard]] Session* add() {
         if (free_.empty()) {
             return nullptr;
@@ -39,7 +39,7 @@ public:
     }
     // mutants: linked-sessions-remove
     void remove(Session& session) {
-        if (session.qpn.value != 0) {  // it was named
+        if (session.qpn.value != 0) {  // the session was named
             by_qpn_.remove(session.qpn);
             by_connection_.erase(session.connection.value);
         }
@@ -52,7 +52,7 @@ public:
         Session* const session = id.number() < sessions_.size() ? sessions_[id.number()].get() : nullptr;
         return session != nullptr && session->id == id ? session : nullptr;
     }
-    // Notes the session's queue pair and connection, by which it is found from now on.
+    // Notes the session's queue pair and connection. The session is found by them from now on.
     void name(Session& session, verbs::ConnectionId connection) {
         session.connection = connection;
         session.qpn = session.qp->qpn();
@@ -80,8 +80,8 @@ public:
     // Puts the session into the list of sessions that have something to do, if it is not there.
     void list(Session& session) { listed_.add(session); }
     [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
-    // Puts the session into the list once relist_stalled() is called: its send queue is full, and nothing leaves before
-    // its peer has acknowledged something. So it is tried in each turn, and is no reason for one.
+    // Puts the session into the list at the next relist_stalled(). Its send queue is full, and nothing leaves before
+    // its peer has acknowledged something. So the session is tried in each turn, but causes no turn.
     void stall(Session& session) { stalled_.add(session); }
     void relist_stalled() {
         stalled_.take(*this, [this](Session& session) { list(session); });
@@ -92,21 +92,21 @@ public:
         listed_.take(*this, run);
     }
 
-    // Returns the sink that the session's queue pair tells of the peer's WRITEs: see take_written().
+    // Returns the sink that is notified of the peer's WRITEs on the session's queue pair: see take_written().
     [[nodiscard]] roce::EventSink* watch_writes(Session& session) {
         session.write_sink = std::make_unique<WriteSink>(*this, session);
         return session.write_sink.get();
     }
-    // Puts the session among the sessions that are to be looked at, as if its peer had written.
+    // Puts the session among the sessions to look at, as if its peer had written.
     void note_written(Session& session) { written_.add(session); }
-    // Takes the sessions whose peers wrote something since the last time, likewise.
+    // Takes the sessions whose peers wrote something since the last time, in that order.
     template <class Look>
     void take_written(Look&& look) {
         written_.take(*this, look);
     }
 
 private:
-    // Sessions, each once, whose flag tells that they are here.
+    // A list that has each session once. The session's flag shows that it is there.
     template <bool LinkedSession::*kFlag>
     class List {
     public:
@@ -151,7 +151,7 @@ private:
     };
 
     std::vector<std::unique_ptr<Session>> sessions_;
-    std::deque<SessionId> free_;  // names of sessions to come
+    std::deque<SessionId> free_;  // numbers of future sessions
     QpnTable by_qpn_;
     std::unordered_map<std::uint32_t, Session*> by_connection_;
     List<&LinkedSession::listed> listed_;

@@ -1,4 +1,4 @@
-// Connections made, accepted and ended.
+// How connections are made, accepted and ended.
 #include "rpc/linked/links.hpp"
 
 #include <algorithm>
@@ -8,13 +8,14 @@ namespace cairn::rpc {
 
 namespace {
 
-// All clients that there is room for may ask at once: who finds the backlog full asks again after half a second.
+// All clients for which there is room may ask at once. If the backlog is full, a client asks again only after half a
+// second.
 constexpr std::uint32_t kLeastBacklog = 64;
-// A peer that acknowledges nothing, and would be waited for without end, is lost after eight times 0.54 s. Receive
-// requests are promised: an honest peer is always ready.
+// A peer that acknowledges nothing is lost after eight times 0.54 s; otherwise this end would wait for it without end.
+// Receive requests are promised, so an honest peer is always ready.
 constexpr std::uint8_t kLongestAckTimeout = 17;
 constexpr std::uint8_t kMostRnrRetries = 6;
-// Each that waits for its peer holds a path. A port has 4096 of them, and 3584 are for hosts that it did not ask for.
+// Each waiting connection holds a path. A port has 4096 paths, and 3584 of them are for hosts that asked first.
 constexpr std::uint32_t kMostBacklog = 2048;
 
 }  // namespace
@@ -123,7 +124,7 @@ void Links::on_established(const cm::Established& established, Instant now) {
     if (session == nullptr || session->state != LinkState::Connecting) {
         return;
     }
-    // Its host may have proved others meanwhile.
+    // The host may have proved other sessions meanwhile.
     const bool shared = session->ours || may_hold_another(session->asker);
     const bool greeted = !session->ours || owner_.greet(*session, established.private_data);
     if (!shared || !greeted || !owner_.open(*session, now)) {
@@ -142,14 +143,14 @@ void Links::on_established(const cm::Established& established, Instant now) {
     tell(*session, LinkEvent::Connected);
 }
 
-// A connection that is not established has no end to be awaited. Its session stays until the next turn: somebody may be
-// serving its calls.
+// Hangs up. A connection that is not established has no end to await. Its session stays until the next turn, since its
+// calls may be in use now.
 // mutants: linked-links-hang-up
 void Links::hang_up(LinkedSession& session, Instant now) {
     if (!connector_.disconnect(session.connection, {}, now).ok()) {
         connector_.abandon(session.connection, now);
         left_.push_back(session.id);
-        owner_.list(session);  // for another turn
+        owner_.list(session);  // removed in another turn
     }
 }
 
@@ -160,7 +161,7 @@ void Links::remove_left() {
     left_.clear();
 }
 
-// The session takes no calls any more, and its place is for others.
+// Ends the session's calls, and gives its place to others.
 // mutants: linked-links-leave
 void Links::leave(LinkedSession& session) {
     if (session.is_unproven()) {
@@ -180,14 +181,14 @@ void Links::remove(LinkedSession& session) {
     owner_.remove(session);
 }
 
-// Its last event is still to come.
+// Ends a session whose connection's last event is still to come.
 // mutants: linked-links-on-ended
 void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason, Instant now) {
     LinkedSession* const session = owner_.of_connection(id);
     if (session == nullptr || session->state == LinkState::Ending) {
         return;
     }
-    const bool was_told_of = session->ours || session->is_open();  // strangers may ask as often as they like
+    const bool was_told_of = session->ours || session->is_open();  // other peers may ask as often as they like
     leave(*session);
     ++reason;
     owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected, now);
@@ -196,7 +197,8 @@ void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter
     }
 }
 
-// Its peer never answered. What it holds is free at once, not when its connection's name and queue pair may come again.
+// Ends a session whose peer never answered. Its memory is free at once, not when its connection's name and queue pair
+// may be used again.
 // mutants: linked-links-on-silent
 void Links::on_silent(verbs::ConnectionId id, Instant now) {
     on_ended(id, LinkEvent::PeerLost, counters_.unanswered, now);
@@ -219,7 +221,7 @@ void Links::lose(LinkedSession& session, Instant now) {
     if (session.state == LinkState::Ending) {
         return;
     }
-    (void)session.qp->modify(verbs::QpState::Err);  // nothing of the peer is taken any more
+    (void)session.qp->modify(verbs::QpState::Err);  // stops taking anything from the peer
     on_ended(session.connection, LinkEvent::PeerLost, counters_.peers_lost, now);
     hang_up(session, now);
 }

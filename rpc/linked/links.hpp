@@ -1,4 +1,4 @@
-// The connections of an endpoint: how they come about and how they end. What a session is made of is its RPC system's.
+// The connections of an endpoint: how they begin and end. The RPC system defines the parts of a session.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,31 @@ enum class LinkEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost
 // Called on the endpoint's thread for events of sessions that connect() began, or that peers began.
 using LinkCallback = void (*)(void* context, SessionId session, LinkEvent event);
 
-// The RPC system's part of a link.
+// The RPC system's part in its links.
 class LinkOwner {
 public:
     // Makes a session with a queue pair in RESET. Errors: all are in use; no memory.
     [[nodiscard]] virtual Result<LinkedSession*> make(bool ours) = 0;
-    // What the session's end tells its peer in REQ or REP.
+    // Returns the greeting that this end sends to its peer in REQ or REP.
     [[nodiscard]] virtual std::span<const std::uint8_t> hello_of(const LinkedSession& session) = 0;
     // Returns true if a peer with this greeting may connect.
     [[nodiscard]] virtual bool welcomes(const cm::PrivateBytes& said) = 0;
-    // The peer's greeting has come: in the REP for a session of ours, else in its REQ. Returns false if the session
+    // Takes the peer's greeting, from the REP for a session of ours, else from its REQ. Returns false if the session
     // cannot be opened.
     [[nodiscard]] virtual bool greet(LinkedSession& session, const cm::PrivateBytes& said) = 0;
-    // The connection is established. Returns false if the session cannot be opened.
+    // Opens a session whose connection is established. Returns false if the session cannot be opened.
     [[nodiscard]] virtual bool open(LinkedSession& session, Instant now) = 0;
-    // Takes the session's calls and requests from it. Its state no longer takes calls.
+    // Ends the session's calls and requests. The session takes no more calls.
     virtual void stop(LinkedSession& session, CallStatus status, Instant now) = 0;
-    // Also of a session that was not stopped, if its connection was given up for another, or its endpoint ends.
+    // Removes a session. It may not have been stopped, if its connection was given up for another, or its endpoint
+    // ends.
     virtual void remove(LinkedSession& session) = 0;
-    // The session is found by its connection and its queue pair from now on.
+    // Lets the session be found by its connection and its queue pair from now on.
     virtual void name(LinkedSession& session) = 0;
     [[nodiscard]] virtual LinkedSession* of_connection(verbs::ConnectionId id) = 0;
     [[nodiscard]] virtual LinkedSession* find(SessionId id) = 0;
     virtual void for_each(const std::function<void(LinkedSession&)>& run) = 0;
-    // The session has something to do in another turn.
+    // Notes that the session has something to do in another turn.
     virtual void list(LinkedSession& session) = 0;
 
 protected:
@@ -51,30 +52,31 @@ protected:
 };
 
 struct LinkConfig {
-    verbs::Rights access{};  // of the peer
+    verbs::Rights access{};  // the peer's
     std::uint32_t path_mtu_bytes = 1024;
     std::uint16_t sessions_max = 0;
-    std::uint16_t own_sessions = 0;  // of them, so many are kept for connect(): peers that come have the others
-    // So many of the others one host may hold; 0: three times as many as are free.
+    std::uint16_t own_sessions = 0;  // sessions that are kept for connect(); peers that connect can have the others
+    // How many of the others one host may hold; 0: three times as many as are free.
     std::uint16_t host_sessions_max = 0;
 };
 
 class Links {
 public:
-    // All references outlive the object.
+    // Makes the object. All references outlive it.
     Links(const LinkConfig& config, verbs::Device& device, connections::Home& home, LinkOwner& owner,
           LinkCounters& counters);
-    // The owner's sessions are gone by then: end_all().
+    // end_all() has removed the owner's sessions.
     ~Links() = default;
     Links(const Links&) = delete;
     Links& operator=(const Links&) = delete;
-    // The endpoint ends: from now on no session begins, and none takes a call.
+    // Begins the endpoint's end: from now on no session begins, and no session takes a call.
     void take_no_more();
-    // Gives all connections up, and removes the sessions. Nothing is told: their endpoint ends.
+    // Gives up all connections, and removes the sessions. Callbacks do not run: the endpoint ends.
     void end_all();
 
     void set_callback(LinkCallback callback, void* context) noexcept { own_ = {callback, context}; }
-    // Tells of sessions that peers began: Connected once they are open, and then their end, unless this end ends them.
+    // Sets a callback for sessions that peers began. It gets Connected once a session is open, and then the session's
+    // end, unless this end ends it.
     void set_guest_callback(LinkCallback callback, void* context) noexcept { guests_ = {callback, context}; }
     Status listen(std::uint16_t port);
     // Begins a session. Returns its id.
@@ -83,7 +85,7 @@ public:
     void end(LinkedSession& session, Instant now);
     // Ends a session whose queue pair failed, or whose peer broke a rule or is silent.
     void lose(LinkedSession& session, Instant now);
-    // Handles what the connector says. Returns true if that was something. `serves`: peers may connect.
+    // Handles events of the connector. Returns true if there were any. `serves`: peers may connect.
     bool poll_events(bool serves, Instant now);
 
 private:
@@ -109,12 +111,12 @@ private:
     verbs::Connector connector_;
     LinkOwner& owner_;
     LinkCounters& counters_;
-    std::vector<SessionId> left_;  // sessions without a connection, to be removed
-    std::size_t sessions_ = 0;     // of these:
+    std::vector<SessionId> left_;  // sessions to remove; they have no connection any more
+    std::size_t sessions_ = 0;     // all sessions, those in the next two counts included
     std::size_t ours_ = 0;
-    std::size_t guests_open_ = 0;  // whose hosts hold shares
+    std::size_t guests_open_ = 0;  // open sessions that peers began; their hosts hold shares
     HostShares shares_;
-    HostShares asked_;  // sessions whose peers asked and have not answered
+    HostShares asked_;  // sessions that peers asked for and have not confirmed
     struct Listener {
         LinkCallback callback = nullptr;
         void* context = nullptr;

@@ -8,14 +8,14 @@
 namespace cairn::rpc {
 
 // A reliable connection is silent while its peer owes nothing but an answer. A WRITE of no bytes makes the peer's
-// transport speak. Looks are counted, not time: an end that paused itself makes one look for the whole pause.
+// transport speak. Looks are counted, not time: if this end paused, it makes one look for the whole pause.
 class Probes {
 public:
-    // A silent peer is lost within the timeout: one look forgets what was heard before, one probes, the others count.
+    // Finds a silent peer within the timeout. One look forgets what was heard before, one probes, and the others count.
     // mutants: linked-probes-construct
     explicit Probes(Duration peer_timeout) noexcept : interval_{peer_timeout.ns / kLooksInTimeout} {}
 
-    // True if all sessions are to be looked at.
+    // True if all sessions must be looked at.
     [[nodiscard]] bool is_due(Instant now) noexcept {
         if (now < next_look_) {
             return false;
@@ -23,8 +23,8 @@ public:
         next_look_ = now + interval_;
         return true;
     }
-    // Looks at a session. Returns true if it stayed silent for too long. The WRITE goes to the key and address.
-    // A queue that has no room for it is as silent: its peer acknowledges nothing.
+    // Looks at a session. Returns true if it was silent for too long. The probe writes to `rkey` and `address`. A send
+    // queue without room for the probe counts as silence, too: its peer acknowledges nothing.
     // mutants: linked-probes-is-lost
     [[nodiscard]] static bool is_lost(LinkedSession& session, Rkey rkey, std::uint64_t address) noexcept {
         if (!session.is_open()) {
@@ -47,14 +47,14 @@ public:
         }
         return ++session.silent_looks >= kLooksUntilLost;
     }
-    // The probe of a session completed.
+    // Notes that the probe of a session has completed.
     static void on_answer(LinkedSession& session) noexcept {
         session.probed = false;
         session.heard = true;
     }
     [[nodiscard]] Instant next_look() const noexcept { return next_look_; }
 
-    static constexpr std::uint64_t kProbe = ~std::uint64_t{0};  // the work request's number
+    static constexpr std::uint64_t kProbe = ~std::uint64_t{0};  // the number of the probe's work request
     static constexpr std::uint8_t kLooksInTimeout = 10;
 
 private:

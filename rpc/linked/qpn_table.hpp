@@ -1,4 +1,4 @@
-// Sessions by the numbers of their queue pairs: asked for each completion.
+// Sessions by the numbers of their queue pairs. Each completion looks one up.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace cairn::rpc {
 
-// A table of fixed size, probed from place to place. It is half full at most. The numbers are the engine's: no peer
-// chooses them. Allocates only when made.
+// A table of fixed size with linear probing. It is at most half full. The engine chooses the numbers, not peers.
+// Allocates only when made.
 class QpnTable {
 public:
     static constexpr std::uint32_t kNone = 0xffffffffU;
@@ -19,7 +19,7 @@ public:
     explicit QpnTable(std::uint32_t sessions_max)
         : shift_(32 - static_cast<int>(std::bit_width(2 * sessions_max))), places_(std::size_t{1} << (32 - shift_)) {}
 
-    // The number is not 0, nor in the table, and there are fewer than sessions_max.
+    // Adds a number, which is not 0 and not in the table. The table has fewer than sessions_max.
     void add(Qpn qpn, SessionId session) noexcept {
         std::size_t at = home_of(qpn.value);
         while (places_[at].qpn != 0) {
@@ -27,7 +27,7 @@ public:
         }
         places_[at] = {qpn.value, session.number()};
     }
-    // The number is in the table. Those behind it move up, so that none is behind a gap.
+    // Removes a number, which is in the table. Later numbers of the same run move up, so that the run has no gap.
     // mutants: linked-qpn-table-remove
     void remove(Qpn qpn) noexcept {
         std::size_t gap = place_of(qpn.value);
@@ -48,7 +48,7 @@ public:
 
 private:
     struct Place {
-        std::uint32_t qpn = 0;  // 0: none
+        std::uint32_t qpn = 0;  // 0 if the place is free
         std::uint16_t session = 0;
     };
     [[nodiscard]] std::size_t home_of(std::uint32_t qpn) const noexcept { return qpn * 0x9e3779b1U >> shift_; }
@@ -56,7 +56,7 @@ private:
     [[nodiscard]] std::size_t distance(std::size_t from, std::size_t to) const noexcept {
         return (to - from) & (places_.size() - 1);
     }
-    // Returns where the number is, or the first free place behind its home.
+    // Returns the place of the number, or the first free place after its home.
     [[nodiscard]] std::size_t place_of(std::uint32_t qpn) const noexcept {
         std::size_t at = home_of(qpn);
         while (places_[at].qpn != qpn && places_[at].qpn != 0) {
