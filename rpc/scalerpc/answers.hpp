@@ -1,4 +1,4 @@
-// The answers of a server and its news, from the end of their handlers on their way to the clients.
+// A server's answers and news, on their way from the handlers to the clients.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace cairn::scalerpc {
 
-// What the kinds of signalled work requests have as their highest byte.
+// The kinds of signalled work requests, in the highest byte of their numbers.
 enum class Work : std::uint8_t { LongAnswer = 1, Fetch = 2 };
 [[nodiscard]] constexpr std::uint64_t work_id(Work kind, std::uint64_t number) noexcept {
     return std::uint64_t{static_cast<std::uint8_t>(kind)} << 56U | number;
 }
 
-// Answers leave in the order in which they were put, at the end of a turn. A client that acknowledges nothing keeps an
-// answer for each of its blocks waiting, and twice as many buffers of long ones: it has its own and no one else's.
+// Sends answers in the order in which they were put, at the end of a turn. If a client acknowledges nothing, an answer
+// for each of its blocks waits. Twice that number of buffers for long answers may wait, too. The client uses its own
+// share only.
 class Answers {
 public:
     // All references outlive the object.
@@ -41,20 +42,20 @@ public:
         short_.close();
         long_.close();
     }
-    // Returns the memory of the short answers of a client that comes.
+    // Returns the memory for the short answers of a new client.
     [[nodiscard]] std::span<std::uint8_t> rooms_of(SessionId session) noexcept { return short_.give(session); }
 
     // Puts the answer to the request with this sequence number.
     void put(Session& session, const Answer& wanted) noexcept;
-    // Tells a client that is in its slice where to write, by the control word: if no answer has told it, and nothing
-    // was READ of it or its entry tells of more than that.
+    // Writes a control word that tells a client in its slice where to write. Does so only if no answer has done that.
+    // In addition, no requests were READ, or the entry names more than was READ.
     void tell_of_slice(Session& session, const Entry& entry) noexcept;
-    // Tells news by the last answer of the turn, or by the control word.
+    // Adds news to the last answer of the turn, or to the control word.
     void tell(Session& session, const News& news) noexcept;
-    // Sends the answers and the control word of a session. Answers that do not fit wait for another turn. A client's
-    // time to leave its slice begins when all of that has been posted.
+    // Sends the answers and the control word of a session. Answers without room wait for another turn. Once all of that
+    // is posted, the client's time to leave its slice begins.
     void flush(Session& session, Instant now) noexcept;
-    // A signalled WRITE is complete.
+    // Notes that a signalled WRITE is complete.
     void on_written(std::uint64_t number) noexcept { long_.on_written(number); }
     // Forgets the answers of a session that ends.
     void forget(Session& session) noexcept;
@@ -73,7 +74,7 @@ private:
     Statistics& statistics_;
     ShortAnswers short_;
     LongAnswers long_;
-    std::size_t waiting_ = 0;  // long answers, of all sessions
+    std::size_t waiting_ = 0;  // of all sessions together
 };
 
 }  // namespace cairn::scalerpc

@@ -1,11 +1,11 @@
-// Answers put together and sent.
+// Composes and sends answers.
 #include "rpc/scalerpc/answers.hpp"
 
 #include <array>
 
 namespace cairn::scalerpc {
 
-// Where an answer is put together.
+// Returns where an answer is composed.
 std::span<std::uint8_t> Answers::room_of(Guest& guest, const Outbox::Entry& answer) const noexcept {
     if (answer.is_short()) {
         return guest.outbox.room(answer.sequence);
@@ -13,8 +13,8 @@ std::span<std::uint8_t> Answers::room_of(Guest& guest, const Outbox::Entry& answ
     return answer.lent != kNone ? long_.block(answer.lent) : answer.waiting.span();
 }
 
-// A long answer that finds all buffers lent waits in the pool. It has no room if the pool is empty too. It overtakes no
-// answer that waits: one of its session would need the buffer that it keeps.
+// Finds a buffer for a long answer. If all are lent, it waits in memory of the pool. If the pool is empty, too, it has
+// no room. It does not overtake waiting answers: one of its session would need the buffer.
 // mutants: scalerpc-answers-find-room
 void Answers::find_room(SessionId session, std::size_t bytes, Outbox::Entry& answer) noexcept {
     answer.lent = waiting_ == 0 ? long_.take(session) : kNone;
@@ -25,7 +25,7 @@ void Answers::find_room(SessionId session, std::size_t bytes, Outbox::Entry& ans
     }
 }
 
-// Returns false if the answer still waits.
+// Lends a buffer to a waiting answer. Returns false if it still waits.
 // mutants: scalerpc-answers-lend
 bool Answers::lend(SessionId session, Outbox::Entry& answer) noexcept {
     if (!answer.waiting.valid()) [[likely]] {
@@ -43,7 +43,8 @@ bool Answers::lend(SessionId session, Outbox::Entry& answer) noexcept {
     return true;
 }
 
-// The first answer of a slice tells the client that its slice has begun. Without memory a long answer is given up.
+// Puts an answer. The first answer of a slice notifies the client that its slice has begun. Without memory a long
+// answer is given up.
 // mutants: scalerpc-answers-put
 void Answers::put(Session& session, const Answer& wanted) noexcept {
     Guest& guest = *session.guest;
@@ -67,7 +68,7 @@ void Answers::put(Session& session, const Answer& wanted) noexcept {
     guest.outbox.add(entry);
 }
 
-// Its first answer may wait for what it asks now.
+// Sends the grant at once. The client's first answer may have to wait for the requests that it could write now.
 void Answers::tell_of_slice(Session& session, const Entry& entry) noexcept {
     Guest& guest = *session.guest;
     if (guest.state == GuestState::Serving && !guest.told &&
@@ -107,7 +108,8 @@ void Answers::flush(Session& session, Instant now) noexcept {
     }
 }
 
-// Returns how many of the first answers are one WRITE: those of neighbouring blocks, if rooms are as long as blocks.
+// Returns how many of the first answers go into one WRITE. Their blocks are neighbours, and rooms are as long as
+// blocks.
 // mutants: scalerpc-answers-run-of
 std::size_t Answers::run_of(Session& session) const noexcept {
     const std::vector<Outbox::Entry>& answers = session.guest->outbox.entries();

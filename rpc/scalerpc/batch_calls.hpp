@@ -1,4 +1,4 @@
-// Calls that are posted together and collected one by one, to one server or several: SyncCall, AsyncCall and
+// Calls that are posted together and collected one by one, to one server or several. These are SyncCall, AsyncCall and
 // PollCompletion of the paper (ScaleRPC 3.5).
 #pragma once
 
@@ -20,7 +20,8 @@ struct BatchCall {
     Call call{};
 };
 
-// How a call of a batch ended. The answer lies in the call's response buffer; without one it is not kept.
+// The result of a call of a batch. The answer lies in the call's response buffer. Without a buffer the answer is not
+// kept.
 struct Completed {
     std::uint64_t tag = 0;  // the call's
     CallStatus status = CallStatus::Ok;
@@ -28,45 +29,46 @@ struct Completed {
     rpc::MsgBuffer* response = nullptr;
 };
 
-// One thread uses it: the endpoint's.
+// Posts and collects calls. Used on the endpoint's thread.
 class BatchCalls {
 public:
-    // Both outlive the object.
+    // Both arguments outlive the object.
     BatchCalls(Endpoint& endpoint, worker::Worker& worker) : endpoint_(endpoint), worker_(worker) {}
-    // Cancels the calls that have not ended. Nobody is told.
+    // Cancels the calls that have not ended. They are not reported.
     ~BatchCalls();
     BatchCalls(const BatchCalls&) = delete;
     BatchCalls& operator=(const BatchCalls&) = delete;
 
-    // Posts the calls in their order, until one is refused. Returns how many were posted. Calls of one session leave in
-    // one WRITE if they are small and neighbours.
+    // Posts the calls in their order, until one is refused. Returns how many were posted. Small calls of one session in
+    // neighbouring blocks leave in one WRITE.
     std::size_t async_call(std::span<const BatchCall> batch, Instant now);
-    // Returns a call that has ended, in the order of their ends; nothing if there is none.
+    // Returns a call that has ended, in the order of their ends, or nothing if there is none.
     [[nodiscard]] std::optional<Completed> poll_completion();
     // Posts a call and takes turns of the worker until it has ended. A call that is not posted ends with TableFull,
-    // Disconnected or RequestTooLong. Not from within a turn. Calls of batches that end meanwhile are to be polled.
+    // Disconnected or RequestTooLong. Not called from within a turn. Calls of batches that end meanwhile must be
+    // polled.
     Completed sync_call(SessionId session, const Call& call, const std::function<Instant()>& clock);
 
-    // Calls that have not ended.
+    // Returns the number of calls that have not ended.
     [[nodiscard]] std::size_t under_way() const noexcept { return under_way_; }
 
 private:
     struct Place {
         BatchCalls* calls = nullptr;
         std::uint32_t number = 0;
-        rpc::CallId id = 0;  // 0: nothing is under way here
+        rpc::CallId id = 0;  // 0 if no call is under way here
         std::uint64_t tag = 0;
         rpc::MsgBuffer* response = nullptr;
         bool awaited = false;  // by sync_call()
     };
     [[nodiscard]] Place& take_place();
-    // Returns the verdict; the place is free unless the call was posted.
+    // Posts a call. The place stays free unless the verdict is Posted.
     PostVerdict post(Place& place, SessionId session, const Call& call, Instant now);
     void on_completed(Place& place, const rpc::CallResult& result);
 
     Endpoint& endpoint_;
     worker::Worker& worker_;
-    std::deque<Place> places_;  // nothing moves them
+    std::deque<Place> places_;  // places never move
     std::vector<std::uint32_t> free_;
     std::size_t under_way_ = 0;
     std::deque<Completed> completed_;

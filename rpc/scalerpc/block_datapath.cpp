@@ -1,4 +1,4 @@
-// Messages written to blocks and read from them.
+// Writes and reads the messages of blocks.
 #include "rpc/scalerpc/block.hpp"
 
 namespace cairn::scalerpc {
@@ -19,7 +19,7 @@ RawTrailer trailer_of(std::span<const std::uint8_t> block) noexcept {
     return raw;
 }
 
-// Returns the `bytes` in front of what lies behind them.
+// Returns the `bytes` before the trailer and the grant.
 std::span<const std::uint8_t> payload_of(std::span<const std::uint8_t> block, std::uint32_t bytes,
                                          std::size_t behind) noexcept {
     return block.subspan(block.size() - behind - bytes, bytes);
@@ -101,7 +101,7 @@ Look read_request(std::span<const std::uint8_t> block, std::uint32_t epoch, std:
     return Look::There;
 }
 
-// A notice behind a grant makes the grant worthless.
+// Reads an answer. A notice makes the grant of the same answer worthless.
 // mutants: scalerpc-read-answer
 Look read_answer(std::span<const std::uint8_t> block, std::uint32_t sequence, Answer& answer) noexcept {
     if (!looks_valid(block.data() + block.size(), kAnswer, sequence)) [[likely]] {

@@ -1,4 +1,4 @@
-// The client's end of a session: its calls in their blocks, and where it stands (ScaleRPC, figure 7).
+// The client's end of a session: its calls in their blocks, and its state (ScaleRPC, figure 7).
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 namespace cairn::scalerpc {
 
 enum class CallerState : std::uint8_t {
-    Idle,     // nothing waits at the server for us
-    Warmup,   // staged requests wait for the server to READ them
+    Idle,     // no requests wait at the server
+    Warmup,   // staged requests wait for the server's READ
     Process,  // requests are WRITTEN to the server's pool
 };
 
 enum class CallerCause : std::uint8_t { Entry, Grant, Notice };
-// True if a client may come from one state to another for this reason: to Process only by the first answer of a slice,
-// or the word that stands for it (I4); from Process to Idle only by the notice of the slice's end (I5).
+// True if a client may change its state for this reason. To Process it comes only by the first answer of a slice, or by
+// the word that stands for it (I4). From Process to Idle it comes only by the notice of the slice's end (I5).
 // mutants: scalerpc-may-become
 [[nodiscard]] constexpr bool may_become(CallerState from, CallerState to, CallerCause why) noexcept {
     switch (why) {
@@ -45,22 +45,22 @@ enum class CallerCause : std::uint8_t { Entry, Grant, Notice };
     return to;
 }
 
-// What a server is told of a deadline, there being no common clock: 0 is none. A call whose time is over has a last
-// microsecond.
+// Returns the time until a deadline, for the server: there is no common clock. 0 means no deadline. A call with a
+// passed deadline has one microsecond left.
 [[nodiscard]] std::uint32_t left_us(Instant deadline, Instant now) noexcept;
 
-// Which requests are staged, and which were written. No I/O; the Client acts on it.
+// Knows which requests are staged, and which were written. No I/O; the Client acts on it.
 class Caller {
 public:
-    // A call under way; its block is its sequence modulo the blocks.
+    // A call under way. Its block is its sequence number modulo the number of blocks.
     struct Slot {
-        std::uint32_t call = rpc::kNone;  // kNone: the call has ended, and the answer is awaited
+        std::uint32_t call = rpc::kNone;  // kNone: the call has ended, but its answer has not come
         std::uint32_t sequence = 0;
         std::uint32_t tail = 0;               // bytes of the request in its block
-        Instant deadline = Instant::never();  // of a call whose time the server counts
+        Instant deadline = Instant::never();  // if the server counts the call's time
     };
 
-    // `memory` has the staged blocks, the control word and the blocks for answers: memory_for() bytes, all zero.
+    // `memory` has the staged blocks, the control words and the blocks for answers: memory_for() bytes, all zero.
     Caller(const BlockShape& shape, std::span<std::uint8_t> memory)
         : shape_(shape), memory_(memory), slots_(shape.blocks) {}
     [[nodiscard]] static constexpr std::uint32_t memory_for(const BlockShape& shape) noexcept {
@@ -71,7 +71,7 @@ public:
 
     [[nodiscard]] CallerState state() const noexcept { return state_; }
     [[nodiscard]] bool has_room() const noexcept { return (busy_ >> shape_.index_of(next_) & 1U) == 0; }
-    // The slots of calls under way, a bit each.
+    // Returns the slots of calls under way, a bit each.
     [[nodiscard]] std::uint64_t busy() const noexcept { return busy_; }
     [[nodiscard]] bool is_welcome() const noexcept { return entry_at_.has_value(); }
     [[nodiscard]] std::uint32_t tail_of(std::uint32_t sequence) const noexcept {
@@ -80,36 +80,35 @@ public:
     [[nodiscard]] const BlockShape& shape() const noexcept { return shape_; }
     [[nodiscard]] std::vector<Slot>& slots() noexcept { return slots_; }
 
-    // Stages a request. There is room (asserted). Returns its slot.
+    // Stages a request, for which there is room (asserted). Returns its slot.
     Slot& stage(Request request, std::uint32_t call, Instant now) noexcept;
-    // Frees the slot of a call that was answered. Its block is zero: it lies between others that are one WRITE.
+    // Frees the slot of an answered call. Clears its block, which may lie between others in one WRITE.
     // mutants: scalerpc-caller-free
     void free(Slot& slot) noexcept {
         clear_message(block_of(slot.sequence), slot.tail - sizeof(RawTrailer));
         busy_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
         slot.call = rpc::kNone;
     }
-    // The call of a slot has ended without an answer. If its request has not been written, the server learns that it is
-    // not to be executed.
+    // Notes that the call of a slot has ended without an answer. If its request has not been written yet, it is marked
+    // so that the server does not execute it.
     void give_up(Slot& slot) noexcept;
     [[nodiscard]] std::span<const std::uint8_t> answer_block(std::uint32_t sequence) const noexcept {
         return answers().subspan(kControlBytes + shape_.end_of(sequence) - shape_.bytes, shape_.bytes);
     }
-    // Returns news in the control words that were not seen yet: first the welcome, then slices. Sets `nonsense` if
-    // there is nonsense.
+    // Returns unseen news in the control words: first the welcome, then slices. Sets `nonsense` if a word is invalid.
     [[nodiscard]] std::optional<News> look_at_control(bool& nonsense) noexcept;
-    // Acts on news. Returns false if they contradict what was said before. News of a slice that is over are old.
+    // Acts on news. Returns false if they contradict earlier news. News of a past slice are ignored.
     [[nodiscard]] bool on_news(const News& news) noexcept;
-    // Acts on the news in the answer to a request. Returns what is wrong with them, or with the answer: the server
-    // cannot have a request that was not written in this slice nor taken before, and of which no entry told. Its block
-    // would be staged anew while the old request is to be written.
+    // Acts on the news in the answer to a request. Returns the breach, if the news or the answer are invalid. The
+    // server can only answer a request that was written in this slice, was taken before, or was named by an entry.
+    // Otherwise the request's block would be staged anew before the old request is written.
     [[nodiscard]] std::optional<Breach> on_answered(std::uint32_t sequence, const News& news) noexcept;
-    // What is to be told by the entry, if that is new.
+    // Returns the entry for the server, if it differs from the last one.
     [[nodiscard]] std::optional<Entry> entry_due(std::uint64_t staged_address) noexcept;
     [[nodiscard]] const Grant& entry_at() const noexcept { return *entry_at_; }
     void entry_written(const Entry& entry) noexcept { told_ = entry; }
 
-    // The staged requests that may be written now: [from, to). Only in Process (I1).
+    // The staged requests [from, to) that may be written now. Only in Process (I1).
     struct Span {
         std::uint32_t from = 0;
         std::uint32_t to = 0;
@@ -118,10 +117,10 @@ public:
     [[nodiscard]] Span to_write() const noexcept {
         return state_ == CallerState::Process ? Span{written_, next_} : Span{};
     }
-    // Before requests are written, or an entry that tells of them: tells the server how much time they have left. They
-    // may have waited since they were staged. The server counts the time itself of those that an entry has told of.
+    // Sets the time that requests have left, before they or an entry about them are written: they may have waited since
+    // they were staged. If an entry has named a request before, the server counts its time itself.
     void tell_time_left(Span leaving, Instant now) noexcept;
-    // Makes a staged request valid in the slice.
+    // Makes a staged request valid in the present slice.
     void ready(std::uint32_t sequence) noexcept;
     void written(std::uint32_t to) noexcept { written_ = to; }
     [[nodiscard]] const Grant& grant() const noexcept { return grant_; }
@@ -132,8 +131,8 @@ private:
     }
     [[nodiscard]] bool on_grant(const News& news) noexcept;
     [[nodiscard]] bool on_notice(const News& news) noexcept;
-    // Of the slice that was left last, or one before it. A session's slices have epochs one behind the other, however
-    // rarely it has one.
+    // True for the epoch of the last slice that was left, or of one before it. The epochs of a session's slices are
+    // consecutive, however rarely it has one.
     // mutants: scalerpc-caller-is-old
     [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept { return acknowledged_ - epoch < 1U << 31U; }
 
@@ -142,11 +141,11 @@ private:
     std::vector<Slot> slots_;
     std::uint64_t busy_ = 0;
     CallerState state_ = CallerState::Idle;
-    std::uint32_t next_ = 0;          // the sequence of the next call
-    std::uint32_t accepted_ = 0;      // the server has taken the calls before it, as far as notices said
-    std::uint32_t written_ = 0;       // in Process: the calls before it were READ, or written
-    std::uint32_t epoch_ = 0;         // of the grant
-    std::uint32_t acknowledged_ = 0;  // the last slice that was left
+    std::uint32_t next_ = 0;          // sequence number of the next call
+    std::uint32_t accepted_ = 0;      // the server has taken the calls before it, by its notices
+    std::uint32_t written_ = 0;       // in Process: the calls before it were READ or written
+    std::uint32_t epoch_ = 0;         // the grant's
+    std::uint32_t acknowledged_ = 0;  // epoch of the last slice that was left
     std::uint32_t control_seen_ = 0;
     std::optional<Grant> entry_at_{};
     Entry told_{};

@@ -6,7 +6,8 @@ namespace cairn::scalerpc {
 
 namespace {
 
-// Of sequences, which wrap. The server cannot have taken fewer requests than it said, nor more than there are.
+// Compares sequence numbers, which wrap. The server can have taken neither fewer requests than it said, nor more than
+// exist.
 bool is_in_order(std::uint32_t first, std::uint32_t between, std::uint32_t last) noexcept {
     return between - first <= last - first;
 }
@@ -32,7 +33,7 @@ Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) no
     return slot;
 }
 
-// What lies in front of `written_` was taken, or has left.
+// Requests before `written_` were taken, or have left.
 // mutants: scalerpc-caller-give-up
 void Caller::give_up(Slot& slot) noexcept {
     slot.call = rpc::kNone;
@@ -81,8 +82,8 @@ bool Caller::on_news(const News& news) noexcept {
     return false;
 }
 
-// The first answer of a slice tells where requests are to be written (I4). A server without warmup tells by the control
-// word, and so does one that is asked more before it has answered.
+// Takes a grant. The first answer of a slice says where to write requests (I4). A control word says so if the server
+// has no warmup, or if the client asks more before its first answer.
 // mutants: scalerpc-caller-on-grant
 bool Caller::on_grant(const News& news) noexcept {
     if (is_old(news.epoch)) {
@@ -98,8 +99,8 @@ bool Caller::on_grant(const News& news) noexcept {
     return true;
 }
 
-// The slice is over (I5). Requests that the server has not taken wait in their blocks for the next one, though they may
-// have been READ.
+// Ends the slice (I5). Requests that the server has not taken wait in their blocks for the next slice, even if they
+// were READ.
 // mutants: scalerpc-caller-on-notice
 bool Caller::on_notice(const News& news) noexcept {
     if (is_old(news.epoch)) {

@@ -23,22 +23,22 @@ public:
     // Posts a call over a session that connects or is open. The call waits while the session has no block for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
     bool cancel(CallId id, Instant now) noexcept;
-    // Looks for answers and news of a session whose server has written. Returns nothing unless the server broke a rule.
+    // Looks for answers and news of a session whose server has written. Returns the breach if the server broke a rule.
     // Sets `any` if there was an answer.
     [[nodiscard]] std::optional<Breach> poll(Session& session, Instant now, bool& any) noexcept;
-    // Counts what all sessions together stall, if that is watched.
+    // Counts the time in which all sessions together stall, if that is watched.
     void watch_stalls(Instant now) noexcept;
-    // A session is open. A client of several servers waits for one while it has its slice at another, unless their
-    // slices are `in_step` (ScaleRPC 4.2): each server beyond the first one whose slices are its own is counted.
+    // Notes that a session is open. A client of several servers waits at one while it has its slice at another, unless
+    // their slices are `in_step` (ScaleRPC 4.2). Counts each server after the first one whose slices are its own.
     // mutants: scalerpc-client-note-server
     void note_server(const net::IpAddress& remote, bool in_step) noexcept {
         several_ = several_ || (server_ && *server_ != remote);
         server_ = remote;
         statistics_.sessions_out_of_step += several_ && !in_step ? 1 : 0;
     }
-    // Sends what is staged, or tells the server of it.
+    // Writes staged requests, or an entry about them.
     void flush(Session& session, Instant now) noexcept;
-    // Ends all calls of the session, whose state no longer takes calls.
+    // Ends all calls of the session. The session takes no more calls.
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     void end_overdue(Instant now) noexcept;
     void end_awaited(Instant now) noexcept;
@@ -58,9 +58,9 @@ private:
     Statistics& statistics_;
     rpc::CallTable calls_;
     std::optional<net::IpAddress> server_{};  // of the session that opened last
-    bool several_ = false;                    // servers, ever
-    Instant watched_{};                       // until when stalls were watched
-    bool in_slice_ = false;                   // since then, as the next
+    bool several_ = false;                    // there have been several servers
+    Instant watched_{};                       // stalls were counted up to this time
+    bool in_slice_ = false;                   // since then, as stalled_
     bool stalled_ = false;
 };
 

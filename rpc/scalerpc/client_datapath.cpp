@@ -1,4 +1,4 @@
-// Calls staged, written and answered.
+// How calls are staged, written and answered.
 #include "rpc/scalerpc/client.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
         const std::uint32_t index = session.backlog.oldest;
         calls_.leave(session.backlog, index);
         const Call& call = calls_[index];
-        const bool is_over = call.deadline <= now;  // it ends with the wheel's next slot
+        const bool is_over = call.deadline <= now;  // the next slot of the wheel ends it
         const Caller::Slot& slot =
             caller.stage({0, call.type, left_us(call.deadline, now), call.request, is_over}, index, now);
         calls_.put_into_slot(index, static_cast<std::uint32_t>(&slot - caller.slots().data()));
@@ -50,7 +50,7 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
     }
 }
 
-// What was so until now is counted; what is so from now on is kept.
+// Counts the time up to now with the old state, and keeps the new state.
 // mutants: scalerpc-client-watch-stalls
 void Client::watch_stalls(Instant now) noexcept {
     if (!config_.watches_stalls) {
@@ -171,7 +171,7 @@ void Client::fail_calls(Session& session, CallStatus status, Instant now) noexce
     }
 }
 
-// What does not fit into the send queue waits for another turn.
+// Sends what has room. The rest waits for another turn.
 void Client::flush(Session& session, Instant now) noexcept {
     Caller& caller = *session.caller;
     serve_backlog(session, now);
@@ -189,7 +189,7 @@ void Client::flush(Session& session, Instant now) noexcept {
     }
 }
 
-// Neighbouring small requests are one WRITE, with what lies between them.
+// Returns the end of a run of small neighbouring requests, which leave in one WRITE with the bytes between them.
 std::uint32_t Client::run_end(const Caller& caller, Caller::Span staged) const noexcept {
     const BlockShape& shape = caller.shape();
     std::uint32_t to = staged.from + 1;

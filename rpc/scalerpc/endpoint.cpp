@@ -1,4 +1,4 @@
-// Making and ending an endpoint.
+// How an endpoint is made and ended.
 #include "rpc/scalerpc/endpoint.hpp"
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ Status Endpoint::open(connections::Home& home) {
 
 Endpoint::~Endpoint() {
     if (links_ == nullptr) {
-        return;  // it never came about
+        return;  // the session was never connected
     }
     guard_.assert_outside();
     links_->take_no_more();

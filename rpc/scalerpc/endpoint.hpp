@@ -1,6 +1,6 @@
-// ScaleRPC endpoint: sessions, calls and request handlers over reliable connections whose clients take turns, by
-// groups, in blocks that the groups share (Chen, Lu, Shu: Scalable RDMA RPC on Reliable Connection with Efficient
-// Resource Sharing, EuroSys 2019). One thread uses an endpoint.
+// ScaleRPC endpoint: sessions, calls and request handlers over reliable connections. Clients take turns, by groups, in
+// blocks that all groups share. Source: Chen, Lu, Shu: Scalable RDMA RPC on Reliable Connection with Efficient Resource
+// Sharing, EuroSys 2019. One thread uses an endpoint.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,31 @@ using Handler = rpc::Handler<Endpoint>;
 using RequestOf = rpc::Request<Endpoint>;
 using SessionEvent = rpc::LinkEvent;
 
-// A tenant of the device's worker, among whose counters are the endpoint's. What a session has to say leaves at the end
-// of the worker's turn.
+// A tenant of the device's worker. Its counters are among the worker's. A session's messages leave at the end of the
+// worker's turn.
 class Endpoint final : public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
-    // Device, home and pool outlive the endpoint. Errors: limits out of range; no memory; the device has no room.
+    // Makes an endpoint. Device, connections and pool outlive it. Errors: limits out of range; no memory; the device
+    // has no room.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, verbs::Device& device,
                                                     connections::Home& home, rpc::MsgPool& pool);
-    // The memory that an endpoint takes from its pool at once; each session that it begins takes memory_of_caller().
+    // Returns the memory that an endpoint takes from its pool at once. Each session that it begins takes
+    // memory_of_caller().
     [[nodiscard]] static std::size_t memory_for(const EndpointConfig& config) noexcept;
-    // Calls that wait for the endpoint's end complete here; they can neither post nor connect. Not within a callback of
-    // the endpoint (asserted).
+    // Completes the calls that wait for the endpoint's end; they can neither post nor connect. Not called within a
+    // callback of the endpoint (asserted).
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
-    // Takes connections to this port, if a handler is registered when they come. Errors: the port is taken.
+    // Accepts connections to this port, if a handler is registered when they come. Errors: the port is taken.
     Status listen(std::uint16_t port) { return links_->listen(port); }
     void set_session_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_callback(callback, context);
     }
-    // Sets the handler that executes a type's requests on the endpoint's BackgroundPool while half of the last eight
-    // took longer than a slice: for a second, or longer if they still do. The type has another handler by
-    // set_handler(). Errors: as of set_background_handler().
+    // Sets a handler for times in which half of a type's last eight requests took longer than a slice. Then it executes
+    // the type's requests on the endpoint's BackgroundPool, for a second, or longer while they still do. The type has
+    // its other handler by set_handler(). Errors: as of set_background_handler().
     Status set_legacy_handler(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
                               std::uint32_t response_bytes_max) {
         const Status has_threads = judge_background(type, handler);
@@ -52,7 +54,7 @@ public:
         }
         return fits;
     }
-    // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
+    // Starts a session. The callback gets the outcome. Calls may be posted at once; they wait for the session. Errors:
     // all sessions are in use; no memory; the peer has no path.
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
         return links_->connect(remote, port, now);
@@ -61,18 +63,18 @@ public:
     void disconnect(SessionId id, Instant now) noexcept;
 
     // Posts a call over a session that connect() began. Its completion never runs before post() returns. The call waits
-    // if its session connects, or has as many calls under way as blocks. TooLong: it fits no block.
+    // if its session connects, or has as many calls under way as blocks. Returns TooLong if it fits no block.
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
-    // call or it has ended. Its block is used until the answer comes.
+    // call or it has ended. Its block stays in use until the answer comes.
     bool cancel(CallId id, Instant now) noexcept {
         const auto inside = guard_.enter();
         return client_.cancel(id, now);
     }
 
     // Returns room for a response of `bytes`, all 0. Returns no room if the pool is empty, the response would be longer
-    // than any block, or the handle is stale. respond() sends what was written there. A response that fits no block
-    // ends its call with ResponseTooLong.
+    // than any block, or the handle is stale. respond() sends what was written there. If the response does not fit the
+    // caller's block, the call ends with ResponseTooLong.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
         return server_.reserve(handle, bytes);
     }
@@ -120,8 +122,8 @@ private:
     rpc::Probes probes_;
     std::unique_ptr<rpc::Links> links_;
     Slices::Broken broken_;                     // sessions whose peers broke a rule in this turn
-    Instant next_poll_{};                       // of jobs, if nothing wakes the worker
-    std::array<verbs::Completion, 32> done_{};  // in hand
+    Instant next_poll_{};                       // for jobs, if nothing wakes the worker
+    std::array<verbs::Completion, 32> done_{};  // the completions that are being handled
     worker::Tenancy tenancy_;
     const telemetry::Registration registration_;
 };

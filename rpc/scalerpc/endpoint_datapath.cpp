@@ -12,7 +12,7 @@ constexpr Duration kPollInterval = microseconds(50);
 
 }  // namespace
 
-// Of the sessions only those are looked at whose peers have written, however many there are.
+// Looks only at sessions whose peers have written, however many there are.
 // mutants: scalerpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
     const auto inside = guard_.enter();
@@ -53,7 +53,7 @@ void Endpoint::take_completions(Instant now) noexcept {
     }
 }
 
-// Most requests complete without a word. What is told is a READ, a long answer, a probe, or a failure.
+// Takes a completion. Most requests complete without one. Reported are READs, long answers, probes and failures.
 void Endpoint::take(const verbs::Completion& completion, Instant now) noexcept {
     Session* const session = sessions_.of_qp(completion.qpn);
     if (session == nullptr || session->state == rpc::LinkState::Ending) {
@@ -84,7 +84,7 @@ void Endpoint::end_broken(Instant now) noexcept {
     broken_.clear();
 }
 
-// A WRITE of no bytes needs no key: a server that died before its welcome is noticed too.
+// Probes silent sessions. A WRITE of no bytes needs no key, so it also finds a server that died before its welcome.
 // mutants: scalerpc-endpoint-look-for-silent
 void Endpoint::look_for_silent(Instant now) noexcept {
     sessions_.for_each([this, now](Session& session) {

@@ -1,4 +1,4 @@
-// The entries of a server's clients, side by side. Each client writes its own, by a key of its own.
+// The entries of a server's clients, side by side. Each client writes its own, with its own key.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace cairn::scalerpc {
 
-// What open() is given outlives the object.
+// The arguments of open() outlive the object.
 class Entries {
 public:
-    // Takes the memory. Errors: there is none; the device has no room.
+    // Takes the memory. Errors: no memory; the device has no room.
     Status open(std::uint16_t sessions, verbs::Device& device, verbs::Pd& pd, rpc::MsgPool& pool) {
         pool_ = &pool;
         memory_ = pool.allocate(sessions * kEntryBytes);
@@ -34,8 +34,8 @@ public:
             pool_->release(memory_);
         }
     }
-    // Clears the entry of a client that has come, and opens it to the client alone. Returns what the client is to be
-    // told. The send queue has room (asserted).
+    // Clears the entry of a new client, and opens it to that client alone. Returns the welcome for the client. The send
+    // queue has room (asserted).
     [[nodiscard]] News open_to(Session& session, std::unique_ptr<verbs::Mw> window) {
         const std::uint64_t offset = offset_of(session);
         std::fill_n(memory_.data + offset, kEntryBytes, std::uint8_t{0});

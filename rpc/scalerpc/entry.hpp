@@ -1,5 +1,5 @@
-// What a client and its server tell each other outside of blocks: an entry of the client at the server, and a control
-// word of the server at the client. Each is one WRITE of one packet.
+// Messages of a client and its server outside of blocks. The client has an entry at the server, and the server has a
+// control word at the client. Each is one WRITE of one packet.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct RawEntry {
 };
 static_assert(sizeof(RawEntry) == 32 && alignof(RawEntry) == 1);
 
-// <address, batch> of the paper (3.3): the requests [first, first + count) wait at the client, that of `first` in the
-// block at `address`. `longest` is how many bytes the longest of them takes in its block. The client has left all
-// slices up to that of epoch `acknowledged`: it writes nothing for them any more.
+// <address, batch> of the paper (3.3). The requests [first, first + count) wait at the client, request `first` in the
+// block at `address`. `longest` is the largest size of one of them in its block. The client has left all slices up to
+// epoch `acknowledged`, and writes nothing for them any more.
 struct Entry {
     std::uint64_t address = 0;
     std::uint32_t first = 0;
@@ -40,7 +40,8 @@ struct Entry {
     [[nodiscard]] RawEntry raw() const noexcept {
         return {Be64{address}, Be32{first}, Be32{count}, Be32{longest}, Be32{acknowledged}, Be64{0}};
     }
-    // True if the entry names requests of a session whose next one is `next`, and whose blocks begin at `base`.
+    // True if the entry names valid requests of a session. `next`: the session's next request; `base`: where its blocks
+    // begin.
     // mutants: scalerpc-entry-is-sound
     [[nodiscard]] bool is_sound(const BlockShape& shape, std::uint64_t base, std::uint32_t next) const noexcept {
         return first == next && count <= shape.blocks && longest >= sizeof(RawTrailer) && longest <= shape.bytes &&
@@ -61,12 +62,12 @@ struct RawControl {
 };
 static_assert(sizeof(RawControl) == 32 && alignof(RawControl) == 1);
 
-// News that no answer carries. `count` grows with each.
+// News that travel alone, without an answer. `count` grows with each.
 struct Control {
     std::uint32_t count = 0;
     News news{};
 
-    // Returns nothing if the kind is none.
+    // Parses a control word. Returns nothing if its kind is invalid.
     // mutants: scalerpc-control-parse
     [[nodiscard]] static std::optional<Control> parse(const std::uint8_t* from) noexcept {
         RawControl raw;
@@ -92,7 +93,7 @@ struct Control {
     }
 };
 
-// Private data of REQ and REP. A client's tells where its staged requests and its answers lie.
+// Private data of REQ and REP. A client's greeting names the places of its staged requests and its answers.
 struct RawHello {
     Be32 magic;
     std::uint8_t version;
@@ -111,12 +112,12 @@ struct Hello {
     static constexpr std::uint8_t kVersion = 1;
 
     BlockShape shape{};
-    Grant staged{};   // of a client: its staged requests, to be READ
-    Grant answers{};  // of a client: its control words, and its answers kControlBytes behind them
-    // Of a client: its group at servers whose slices are synchronised. Of a server: 0 if its slices are its own.
+    Grant staged{};   // from a client: its staged requests, for READs
+    Grant answers{};  // from a client: its control words, with its answers kControlBytes after them
+    // From a client: its group at servers with synchronised slices. From a server: 0 if its slices are its own.
     std::uint8_t cohort = 0;
 
-    // Returns nothing if the bytes are no greeting of this version, or the shape is not valid.
+    // Parses a greeting. Returns nothing if the bytes are no greeting of this version, or the shape is not valid.
     [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept {
         RawHello raw;
         if (private_data.size() < sizeof(raw)) {
@@ -147,6 +148,6 @@ struct Hello {
 
 constexpr std::uint32_t kEntryBytes = sizeof(RawEntry);
 constexpr std::uint32_t kWelcomeOffset = sizeof(RawControl);     // the welcome has a word of its own
-constexpr std::uint32_t kControlBytes = 2 * sizeof(RawControl);  // in front of a client's answers
+constexpr std::uint32_t kControlBytes = 2 * sizeof(RawControl);  // before a client's answers
 
 }  // namespace cairn::scalerpc

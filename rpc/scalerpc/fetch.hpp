@@ -1,4 +1,4 @@
-// READs of the requests that wait at a client.
+// READs of requests that wait at a client.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace cairn::scalerpc {
 
-// Posts READs of the entry's requests into the blocks of the session, which has a berth. Neighbouring small ones are
-// one. Returns how many requests they read: fewer than there are if the send queue has no room for all.
+// Posts READs of the entry's requests into the blocks of the session, which has a pool slot. Small neighbours share one
+// READ. Returns how many requests are READ, which are fewer if the send queue has no room for all.
 std::uint32_t fetch(const EndpointConfig& config, const Pools& pools, Session& session, const Entry& entry,
                     Statistics& statistics) noexcept;
 

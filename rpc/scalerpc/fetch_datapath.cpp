@@ -8,11 +8,11 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::uint32_t kReadMost = 2048;  // bytes that one READ of several small requests takes
+constexpr std::uint32_t kReadMost = 2048;  // bytes in one READ of several small requests, at most
 
 }  // namespace
 
-// The client writes the others when its slice begins.
+// Requests that are not READ are written by the client when its slice begins.
 std::uint32_t fetch(const EndpointConfig& config, const Pools& pools, Session& session, const Entry& entry,
                     Statistics& statistics) noexcept {
     Guest& guest = *session.guest;

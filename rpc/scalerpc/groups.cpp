@@ -10,8 +10,8 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::int32_t kIdleRank = -64;   // of who did nothing
-constexpr std::int32_t kMostSteps = 2;    // of classes by which sizes and slices differ
+constexpr std::int32_t kIdleRank = -64;   // for members without requests
+constexpr std::int32_t kMostSteps = 2;    // largest difference in classes that changes sizes and slices
 constexpr std::int32_t kStepsOfSize = 8;  // a step is an eighth of the size
 constexpr std::int32_t kStepsOfSlice = 4;
 
@@ -27,7 +27,7 @@ std::int32_t rank_of(double priority, std::int32_t before) noexcept {
     return stays ? before : static_cast<std::int32_t>(std::floor(exact));
 }
 
-// A new member joins the smallest group. A group that is too large then is split.
+// Adds a member to the smallest group. A group that becomes too large is split.
 // mutants: scalerpc-groups-add
 bool Groups::add(SessionId member, std::uint32_t cohort) {
     if (config_.cohorts != 0) {
@@ -84,7 +84,7 @@ void Groups::split(std::size_t group) {
     name_members(groups_.size() - 1);
 }
 
-// A group that is too small joins the smallest other one. Both are made equally large if they are too large together.
+// Joins a group that is too small to the smallest other one. If they are too large together, both become equally large.
 // mutants: scalerpc-groups-merge
 void Groups::merge(std::size_t group) {
     if (groups_.size() == 1) {
@@ -118,7 +118,7 @@ void Groups::drop(std::size_t group) {
     }
 }
 
-// A request of no bytes has a byte, for the sake of the quotient.
+// An empty request counts as one byte, so that the quotient exists.
 void Groups::end_slice(std::span<const Share> shares, Duration length) {
     const double seconds = static_cast<double>(std::max<std::int64_t>(length.ns, 1)) / 1e9;
     for (const Share& share : shares) {
@@ -140,7 +140,7 @@ void Groups::end_slice(std::span<const Share> shares, Duration length) {
     }
 }
 
-// The class of the member in the middle.
+// Returns the class of the member in the middle.
 std::int32_t Groups::usual_rank() const {
     std::vector<std::int32_t> ranks;
     for (const auto& [id, member] : members_) {
@@ -162,7 +162,7 @@ Duration Groups::slice_for(std::int32_t rank, std::int32_t usual) const noexcept
     return {config_.slice.ns + above * config_.slice.ns / kStepsOfSlice};
 }
 
-// Members of like priority come together, the highest first. A rest that is too small for a group joins the last one.
+// Groups members of similar priority, the highest first. If the rest is too small for a group, it joins the last group.
 // mutants: scalerpc-groups-regroup
 void Groups::regroup() {
     ++regroupings_;

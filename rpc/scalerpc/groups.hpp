@@ -1,4 +1,5 @@
-// Which clients share a slice, and how long it is: connection grouping by priority (ScaleRPC 3.2). No clock and no I/O.
+// Decides which clients share a slice, and how long it is: connection grouping by priority (ScaleRPC 3.2). It reads no
+// clock and does no I/O.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +14,27 @@
 namespace cairn::scalerpc {
 
 struct GroupConfig {
-    std::uint32_t size = 40;  // of a group of usual priority; 2 or more
+    std::uint32_t size = 40;  // of a group of usual priority; at least 2
     Duration slice = microseconds(100);
-    bool by_priority = true;          // false: clients stay together as they came
+    bool by_priority = true;          // if false, clients stay in the groups of their arrival
     std::uint32_t regroup_every = 8;  // slices of each group
-    std::uint32_t cohorts = 0;        // groups that stay, whose members say which is theirs; 0: groups come about
+    std::uint32_t cohorts = 0;        // fixed groups; their members choose them. 0: groups form by priority
 
-    // A group has half as many members to half as many more, if there is more than one.
+    // Return the least and the largest size of a group, if there are several.
     [[nodiscard]] constexpr std::uint32_t least() const noexcept { return size / 2; }
     [[nodiscard]] constexpr std::uint32_t most() const noexcept { return size + size / 2; }
 };
 
-// A member's priority is P = T / S: what it did in a second of its slices, over the mean size of its requests. Classes
-// are powers of two of P. Groups of higher classes are smaller and their slices longer.
+// A member's priority is P = T / S: its requests per second of its slices, divided by their mean size. Classes are
+// powers of two of P. Groups of higher classes are smaller, and their slices longer.
 class Groups {
 public:
     struct Group {
         std::vector<SessionId> members{};
         Duration slice{};
-        std::uint64_t turn = 0;  // the number of its last slice
+        std::uint64_t turn = 0;  // number of its last slice
     };
-    // What a member did in a slice.
+    // A member's work in a slice.
     struct Share {
         SessionId member{};
         std::uint32_t requests = 0;
@@ -44,16 +45,16 @@ public:
         groups_.resize(config.cohorts, {{}, config.slice, 0});
     }
 
-    // With cohorts the member joins that of its number, modulo theirs. Returns false if that has no room.
+    // Adds a member. With cohorts it joins cohort `cohort` modulo their number. Returns false if that has no room.
     bool add(SessionId member, std::uint32_t cohort = 0);
-    // Does nothing for a session that is no member.
+    // Removes a member. Does nothing for another session.
     void remove(SessionId member);
-    // A group's slice begins. It comes last from now on.
+    // Begins a group's slice. The group comes last from now on.
     void begin_slice(std::size_t group) noexcept { groups_[group].turn = ++turns_; }
-    // A slice is over. Computes the priorities of the members that shared it anew, and the groups where needed. Skips
+    // Ends a slice. Computes the priorities of the members that shared it anew, and the groups where needed. Skips
     // members that have left.
     void end_slice(std::span<const Share> shares, Duration length);
-    // Returns the group that has waited longest among the groups for which has_work(group) is true, or size().
+    // Returns the group that has waited longest among those with has_work(group), or size() if there is none.
     template <class HasWork>
     [[nodiscard]] std::size_t next(HasWork&& has_work) const {
         std::size_t found = groups_.size();
@@ -67,9 +68,9 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return groups_.size(); }
     [[nodiscard]] const Group& operator[](std::size_t group) const noexcept { return groups_[group]; }
-    // Returns the member's group. There is such a member (asserted).
+    // Returns the group of a member, which exists (asserted).
     [[nodiscard]] std::size_t group_of(SessionId member) const noexcept;
-    // A member's priority as of its last slice; 0 if it did nothing.
+    // Returns a member's priority in its last slice; 0 if it had no requests.
     [[nodiscard]] double priority_of(SessionId member) const noexcept;
     [[nodiscard]] std::uint64_t splits() const noexcept { return splits_; }
     [[nodiscard]] std::uint64_t merges() const noexcept { return merges_; }
@@ -81,7 +82,7 @@ private:
     struct Member {
         std::uint32_t group = 0;
         double priority = 0;
-        std::int32_t rank = 0;  // its class
+        std::int32_t rank = 0;  // the group's class
     };
 
     void split(std::size_t group);
@@ -97,14 +98,14 @@ private:
     std::vector<Group> groups_;
     std::unordered_map<std::uint32_t, Member> members_;
     std::uint64_t turns_ = 0;
-    std::uint32_t slices_ = 0;  // since the last regrouping
+    std::uint32_t slices_ = 0;  // slices since the last regrouping
     std::uint64_t splits_ = 0;
     std::uint64_t merges_ = 0;
     std::uint64_t regroupings_ = 0;
 };
 
-// Returns the class of a member whose class was `before`: the power of two below its priority. It stays unless the
-// priority is beyond a half of a class more on either side.
+// Returns a member's class: the power of two below its priority. If the priority is at most half a class outside the
+// class `before`, the class stays.
 [[nodiscard]] std::int32_t rank_of(double priority, std::int32_t before) noexcept;
 
 }  // namespace cairn::scalerpc

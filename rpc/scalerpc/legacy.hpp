@@ -1,4 +1,4 @@
-// Request types that take longer than a slice (ScaleRPC 3.5): a thread executes them for as long as that is so.
+// Request types that take longer than a slice (ScaleRPC 3.5). While they do, a thread executes them.
 #pragma once
 
 #include <array>
@@ -11,12 +11,13 @@
 
 namespace cairn::scalerpc {
 
-// `Entry` is a request type's handler and room.
+// Decides which handler executes a type. `Entry` is a request type's handler and room.
 template <class Entry>
 class Legacy {
 public:
-    static constexpr int kEnough = 4;                    // of the last eight requests were long: threads have the type
-    static constexpr Duration kTrialAfter = seconds(1);  // its usual handler has it again
+    static constexpr int kEnough = 4;                    // if this many of the last eight requests were long, threads
+                                                         // get the type
+    static constexpr Duration kTrialAfter = seconds(1);  // then its usual handler gets it back, on trial
 
     void set(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
              std::uint32_t response_bytes_max) noexcept {
@@ -24,8 +25,8 @@ public:
         given_[type] = handler != nullptr;
         long_[type] = long_[type] && given_[type];
     }
-    // The usual handler of a type that is watched has executed a request, for longer than a slice or not. Returns true
-    // if threads have the type from now on.
+    // Notes that the usual handler of a watched type has executed a request, for longer than a slice or not. Returns
+    // true if threads get the type from now on.
     // mutants: scalerpc-legacy-on-executed
     bool on_executed(std::uint8_t type, bool was_long, Instant now) noexcept {
         std::uint8_t& last = last_[type];
@@ -34,10 +35,10 @@ public:
         trial_[type] = now + kTrialAfter;
         return long_[type];
     }
-    // True if the type's handlers are to be watched: threads do not have it, and might.
+    // True if the type's handlers must be measured: threads do not have the type, but may get it.
     [[nodiscard]] bool watches(std::uint8_t type) const noexcept { return given_[type] && !long_[type]; }
     // Returns the handler that executes the type: `usual`, unless threads have the type. On trial a single long request
-    // is enough for them to have it again.
+    // gives the type to threads again.
     // mutants: scalerpc-legacy-of
     [[nodiscard]] const Entry& of(std::uint8_t type, const Entry& usual, Instant now) noexcept {
         if (!long_[type]) [[likely]] {
@@ -50,16 +51,16 @@ public:
         }
         return entries_[type];
     }
-    // Returns the handler on a thread. It may be none.
+    // Returns the handler for a thread. There may be none.
     [[nodiscard]] const Entry& on_thread(std::uint8_t type) const noexcept { return entries_[type]; }
 
 private:
-    static constexpr std::uint8_t kOnTrial = 0x07;  // as if so many of the last ones were long
+    static constexpr std::uint8_t kOnTrial = 0x07;  // as if these of the last requests were long
 
     std::array<Entry, rpc::kRequestTypes> entries_{};
     std::bitset<rpc::kRequestTypes> given_{};
     std::bitset<rpc::kRequestTypes> long_{};
-    std::array<std::uint8_t, rpc::kRequestTypes> last_{};  // requests, a bit each: it was long
+    std::array<std::uint8_t, rpc::kRequestTypes> last_{};  // the last requests, a bit each: it was long
     std::array<Instant, rpc::kRequestTypes> trial_{};
 };
 

@@ -1,4 +1,4 @@
-// Memory of answers that have no room of their own, until their WRITEs are complete.
+// Memory of answers without a room of their own, until their WRITEs are complete.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,15 +17,15 @@
 
 namespace cairn::scalerpc {
 
-// The pool and the domain outlive the object.
+// Lends the memory. The pool and the protection domain outlive the object.
 class LongAnswers {
 public:
     LongAnswers(const BlockShape& shape, rpc::MsgPool& pool) : block_bytes_(shape.bytes), pool_(pool) {}
     ~LongAnswers() { close(); }
     LongAnswers(const LongAnswers&) = delete;
     LongAnswers& operator=(const LongAnswers&) = delete;
-    // Takes memory for so many answers of so many sessions, `answers_each` at most of each one. Errors: no memory; the
-    // device has no room.
+    // Takes memory for `answers` of `sessions`, at most `answers_each` for each session. Errors: no memory; the device
+    // has no room.
     Status open(verbs::Device& device, verbs::Pd& pd, std::uint32_t answers, std::uint32_t sessions,
                 std::uint32_t answers_each) {
         const std::uint64_t bytes = std::max<std::uint64_t>(std::uint64_t{block_bytes_} * answers, 1);
@@ -50,14 +50,14 @@ public:
         return Nothing{};
     }
 
-    // Gives the memory back. Nothing is lent, or its queue pairs have ended.
+    // Gives the memory back. No block is lent, or the queue pairs have ended.
     void close() noexcept {
         region_.reset();
         pool_.release(memory_);
     }
 
-    // Lends a block. Returns kNone if all are lent, or the session has its share of them: a client that acknowledges
-    // nothing keeps no more.
+    // Lends a block. Returns kNone if all are lent, or the session has its share. So a client that acknowledges nothing
+    // keeps no more than that.
     // mutants: scalerpc-long-answers-take
     [[nodiscard]] std::uint32_t take(SessionId session) noexcept {
         Share& share = shares_[session.number()];
@@ -78,11 +78,11 @@ public:
     [[nodiscard]] verbs::Sge sge(std::uint32_t number, std::uint32_t tail) const noexcept {
         return region_->sge((std::uint64_t{number} + 1) * block_bytes_ - tail, tail);
     }
-    // Names a loan, for the completion of its WRITE.
+    // Returns the name of a loan, for the completion of its WRITE.
     [[nodiscard]] std::uint64_t loan_of(std::uint32_t number) const noexcept {
         return std::uint64_t{loans_[number].generation} << 32U | number;
     }
-    // The WRITE of a loan is complete. Does nothing if the loan has ended with its session.
+    // Ends a loan whose WRITE is complete. Does nothing if the loan has ended with its session.
     // mutants: scalerpc-long-answers-on-written
     void on_written(std::uint64_t loan) noexcept {
         const auto number = static_cast<std::uint32_t>(loan);
@@ -90,7 +90,7 @@ public:
             give_back(number);
         }
     }
-    // The session's queue pair has stopped.
+    // Ends the loans of a session whose queue pair has stopped.
     // mutants: scalerpc-long-answers-end
     void end(SessionId session) noexcept {
         const Share& share = shares_[session.number()];
@@ -106,7 +106,7 @@ private:
         SessionId session{};
         bool lent = false;
         std::uint32_t generation = 0;
-        std::uint32_t next = rpc::kNone;  // of its session's, likewise `previous`
+        std::uint32_t next = rpc::kNone;  // in the session's list, as previous
         std::uint32_t previous = rpc::kNone;
     };
     // The loans of one session.

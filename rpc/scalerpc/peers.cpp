@@ -7,13 +7,13 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::uint32_t kColours = 64;  // places that sessions' blocks begin at within a page
+constexpr std::uint32_t kColours = 64;  // offsets within a page at which sessions' blocks begin
 constexpr std::uint32_t kLeastSends = 16;
-static_assert(sizeof(RawControl) == sizeof(RawEntry));  // what is inline
+static_assert(sizeof(RawControl) == sizeof(RawEntry));  // both are sent inline
 
 }  // namespace
 
-// Neighbouring messages are one WRITE or READ, and what finds no slot waits for a turn.
+// Sizes the queues. Small neighbours share one WRITE or READ, and a message without a slot waits for a turn.
 // mutants: scalerpc-qp-capacity
 verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept {
     verbs::QpCapacity capacity;
@@ -27,7 +27,7 @@ verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept {
 
 namespace {
 
-// Memory of either end's session: its queue pair, and the completions of that at worst.
+// Returns the memory of either end's session: its queue pair, and in the worst case its completions.
 std::size_t bytes_of_link(const EndpointConfig& config) noexcept {
     const verbs::QpCapacity capacity = qp_capacity(config);
     return sizeof(Session) + verbs::idle_qp_bytes(capacity) + (capacity.send_slots + 1) * sizeof(verbs::Completion);
@@ -80,7 +80,7 @@ Result<rpc::LinkedSession*> Peers::make(bool ours) {
     }
     Status made = Nothing{};
     if (ours) {
-        session->pd = device_.create_pd();  // of its own: its keys open nothing to other servers
+        session->pd = device_.create_pd();  // of its own, so its keys open nothing to other servers
         made = give_caller_memory(*session);
     } else {
         session->guest.emplace(config_.shape, server_.answers().rooms_of(session->id), ++guests_);
@@ -99,7 +99,7 @@ Result<rpc::LinkedSession*> Peers::make(bool ours) {
     return session;
 }
 
-// Nobody reads what others left there.
+// Clears the memory, so that bytes of earlier users are not read.
 Status Peers::give_caller_memory(Session& session) {
     session.memory = pool_.allocate(memory_of_caller(config_));
     if (!session.memory.valid()) {
@@ -137,7 +137,7 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
 
-// Both ends have blocks of one shape.
+// Both ends must have blocks of one shape.
 // mutants: scalerpc-peers-welcomes
 bool Peers::welcomes(const cm::PrivateBytes& said) {
     const auto hello = Hello::parse(std::span(said.octets).first(said.size));
@@ -154,7 +154,7 @@ bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
 
 bool Peers::open(rpc::LinkedSession& linked, Instant now) {
     Session& session = of(linked);
-    sessions_.note_written(session);  // the welcome may have been there before
+    sessions_.note_written(session);  // the welcome may have come before
     if (session.caller) {
         client_.note_server(session.qp->path()->key().remote, session.peer.cohort != 0);
         return true;

@@ -1,4 +1,4 @@
-// What the sessions of an endpoint are made of: memory, keys and queue pairs.
+// The parts of an endpoint's sessions: memory, keys and queue pairs.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace cairn::scalerpc {
 
-// The queues of a session's queue pair.
+// Returns the sizes of the queues of a session's queue pair.
 [[nodiscard]] verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept;
-// The memory that a session which connect() begins takes from the pool.
+// Returns the memory that a session of connect() takes from the pool.
 [[nodiscard]] std::uint32_t memory_of_caller(const EndpointConfig& config) noexcept;
-// The memory of an idle session beside the pool: of a client that connected, and of a session that connect() began.
-// Tables of the engine and of the connection manager come on top.
+// Return the memory of an idle session without that of the pool: of a client that connected, and of a session of
+// connect(). Tables of the engine and of the connection manager come on top.
 [[nodiscard]] std::size_t bytes_of_guest(const EndpointConfig& config) noexcept;
 [[nodiscard]] std::size_t bytes_of_caller(const EndpointConfig& config) noexcept;
 
@@ -29,7 +29,7 @@ public:
     Status open();
 
     [[nodiscard]] verbs::Cq& sends() noexcept { return *sends_; }
-    // The domain of all clients' queue pairs, whose windows lie in common memory.
+    // Returns the protection domain of all clients' queue pairs. Their windows lie in common memory.
     [[nodiscard]] verbs::Pd& guests_pd() noexcept { return *guests_pd_; }
 
 private:
@@ -59,8 +59,8 @@ private:
     std::unique_ptr<verbs::Pd> guests_pd_;
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
-    RawHello hello_{};          // as hello_of() returns it
-    std::uint32_t guests_ = 0;  // made so far
+    RawHello hello_{};          // the value that hello_of() returns
+    std::uint32_t guests_ = 0;  // number of clients' sessions made so far
 };
 
 }  // namespace cairn::scalerpc

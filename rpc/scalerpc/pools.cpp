@@ -8,7 +8,7 @@ namespace cairn::scalerpc {
 
 namespace {
 
-// Slots whose distance is a power of two would lie in few sets of the caches.
+// Slots at distances of a power of two would share few sets of the caches.
 std::size_t stride_of(const EndpointConfig& config) noexcept {
     return config.shape.session_bytes() + (config.features.colouring ? kLineBytes : 0);
 }
@@ -83,7 +83,7 @@ bool Pools::take_berth(std::uint8_t pool, Session& session) {
     session.guest->berth = Berth{pool, side.free.back(), static_cast<std::uint32_t>(side.tenants.size())};
     side.free.pop_back();
     side.tenants.push_back(&session);
-    CAIRN_ASSERT(side.tenants.size() <= slots_);  // one group's, however many clients there are (I2)
+    CAIRN_ASSERT(side.tenants.size() <= slots_);  // one group's clients at most, however many clients there are (I2)
     return true;
 }
 
@@ -104,7 +104,7 @@ void Pools::note_late_hosts(Instant now, Duration longest) noexcept {
     }
 }
 
-// A client that left all it wrote whole wrote nothing in front of its requests but zeros.
+// A client that left normally wrote only zeros before its requests.
 // mutants: scalerpc-pools-give-back
 void Pools::give_back(Session& session) {
     std::optional<Berth>& berth = session.guest->berth;

@@ -24,34 +24,34 @@ public:
     Server(const EndpointConfig& config, Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
            Statistics& statistics);
 
-    // How the next request was taken. Waits: it is for a thread, and there is neither a job nor memory; it stays in its
-    // block, and those behind it wait too. Overdrawn: the client broke a rule.
+    // The result of taking the next request. Waits: it is for a thread, and there is neither a job nor memory; it and
+    // later requests wait in their blocks. Overdrawn: the client broke a rule.
     enum class Taking : std::uint8_t { Taken, Waits, Overdrawn };
     // Takes the next request of a session's client from its block.
     Taking on_request(Session& session, const Request& request, Instant now) noexcept;
     // Forgets the requests and answers of a session that ends.
     void forget(Session& session) noexcept;
 
-    // See Endpoint.
+    // See Endpoint for these functions.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
     void keep(const RequestHandle& request) noexcept override;
-    // As Endpoint::refuse().
+    // Refuses the request, as Endpoint::refuse().
     bool drop(const RequestHandle& request) noexcept override;
     bool decline(const RequestHandle& request) noexcept override;
 
     [[nodiscard]] Answers& answers() noexcept { return answers_; }
     [[nodiscard]] Legacy<Types::value_type>& legacy() noexcept { return legacy_; }
-    // A turn begins, in which requests that wait in their blocks are looked at again.
+    // Begins a turn. Requests that wait in their blocks are tried again in it.
     void keep_time(Instant now) noexcept {
         now_ = now;
         holds_back_ = false;
     }
-    // True if requests wait for threads, or threads may have finished without a word.
+    // True if requests wait for threads, or threads may have finished without a notification.
     [[nodiscard]] bool wants_polling() const noexcept { return holds_back_ || jobs_.wants_polling(); }
 
-    // For the jobs.
+    // The functions below are for the jobs.
     [[nodiscard]] std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& handle,
                                                                        std::span<const std::uint8_t> payload) noexcept;
     void hand_over(const RequestHandle& handle, rpc::BackgroundJob& job) noexcept;
@@ -82,11 +82,11 @@ private:
     Statistics& statistics_;
     Legacy<Types::value_type> legacy_{};
     Answers answers_;
-    std::size_t open_ = 0;  // requests that are kept
+    std::size_t open_ = 0;  // number of kept requests
     Instant now_{};
     bool holds_back_ = false;  // requests wait in their blocks
-    bool declined_ = false;    // the handler that runs has declined a request
-    Jobs jobs_;                // answers through the above
+    bool declined_ = false;    // the running handler has declined a request
+    Jobs jobs_;                // answers through the functions above
 };
 
 }  // namespace cairn::scalerpc

@@ -1,4 +1,4 @@
-// Requests handed to their handlers, and answers sent.
+// Hands requests to their handlers, and sends answers.
 #include "rpc/scalerpc/server.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Server::Server(const EndpointConfig& config, Endpoint& endpoint, const Types& ty
       answers_(config, sessions, pool, statistics),
       jobs_(*this, pool, config.background, statistics.requests_handled) {}
 
-// A client whose last answer of this block was not sent cannot have had it: it does not read answers.
+// If the last answer of this block was not sent, an honest client cannot use the block again: it does not read answers.
 // mutants: scalerpc-server-on-request
 Server::Taking Server::on_request(Session& session, const Request& request, Instant now) noexcept {
     Guest& guest = *session.guest;
@@ -63,7 +63,7 @@ void Server::keep(const RequestHandle& request) noexcept {
     }
 }
 
-// A request that its handler has neither answered nor kept is refused.
+// Runs a handler. If it neither answers nor keeps the request, the request is refused.
 // mutants: scalerpc-server-execute
 void Server::execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept {
     declined_ = false;
@@ -103,7 +103,7 @@ std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle
     return std::span<const std::uint8_t>(copy.data, payload.size());
 }
 
-// A handler that was registered meanwhile may have longer answers than the one for which there is room.
+// A handler that was registered meanwhile may have longer answers than the room allows.
 // mutants: scalerpc-server-hand-over
 void Server::hand_over(const RequestHandle& handle, rpc::BackgroundJob& job) noexcept {
     const Found found = find(handle);
@@ -135,7 +135,7 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
     return room;
 }
 
-// An answer that found no room is none.
+// Sends the reserved answer. If reserve() found no room, there is no answer.
 // mutants: scalerpc-server-respond
 bool Server::respond(const RequestHandle& handle) noexcept {
     const Found found = find(handle);
@@ -172,7 +172,8 @@ bool Server::decline(const RequestHandle& request) noexcept {
     if (found.kept == nullptr) {
         return false;
     }
-    declined_ = declined_ || found.kept->state != Guest::Taken::Later;  // else its handler has run
+    declined_ = declined_ || found.kept->state != Guest::Taken::Later;  // if the request is kept, its handler has run
+                                                                        // already
     ++statistics_.requests_declined;
     end(found, Outcome::Declined, {});
     return true;
@@ -186,7 +187,7 @@ bool Server::expire(const RequestHandle& handle) noexcept {
     return true;
 }
 
-// A caller whose block is too small for the answer learns that.
+// Ends a request. A caller whose block is too small for the answer is notified.
 // mutants: scalerpc-server-end
 void Server::end(const Found& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
     Answer answer;

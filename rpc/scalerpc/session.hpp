@@ -17,17 +17,17 @@ namespace cairn::scalerpc {
 struct Session : rpc::LinkedSession {
     Hello peer{};
     rpc::Backlog backlog{};
-    rpc::MsgBuffer memory{};            // of the caller
+    rpc::MsgBuffer memory{};            // the caller's
     std::unique_ptr<verbs::Mr> staged;  // the caller's staged requests, for the server to READ
     std::unique_ptr<verbs::Mr> answers;
-    std::optional<Caller> caller{};  // of a session that connect() began
-    std::optional<Guest> guest{};    // of a client that connected
+    std::optional<Caller> caller{};  // for a session of connect()
+    std::optional<Guest> guest{};    // for a client that connected
 
-    // The peer has written: what is looked at in this turn, and what answers, is brought into the caches meanwhile.
+    // Prefetches the memory that this turn reads and writes for the session, whose peer has written.
     void expect_look() noexcept {
         qp->expect_send();
         if (guest) {
-            guest->expect_request(peer.shape);  // both ends have the same
+            guest->expect_request(peer.shape);  // both ends have the same shape
         }
     }
 };

@@ -1,4 +1,4 @@
-// Memory of short answers: they are put together and sent there. A client has a room for each of its blocks.
+// Memory in which short answers are composed, and from which they are sent. A client has a room for each of its blocks.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,10 @@
 
 namespace cairn::scalerpc {
 
-// A room is written again once its client has asked by that block again. The client does so when it has the answer. If
-// the WRITE of that answer is sent once more after that, it is a duplicate, which the client's host does not execute.
-// So no work request has a copy, and none is waited for. A client that asks sooner spoils its own answers alone.
+// A room is written again once its client has used that block for another request. The client does so when it has the
+// answer. If the WRITE of that answer is sent again later, it is a duplicate, and the client's host does not execute
+// it. So no work request has a copy, and the server waits for no completion. A client that asks sooner spoils only its
+// own answers.
 class ShortAnswers {
 public:
     explicit ShortAnswers(const BlockShape& shape) noexcept
@@ -23,13 +24,13 @@ public:
     [[nodiscard]] static constexpr std::uint32_t room_bytes(const BlockShape& shape) noexcept {
         return std::min(shape.bytes, kShortAnswer);
     }
-    // The rooms of a session lie side by side.
+    // Returns the size of a session's rooms, which lie side by side.
     [[nodiscard]] static constexpr std::uint32_t session_bytes(const BlockShape& shape) noexcept {
         return room_bytes(shape) * shape.blocks;
     }
 
-    // Takes memory for so many sessions; pages that no session has used take none. The domain outlives the object.
-    // Errors: the device has no room.
+    // Takes memory for `sessions`. Pages that no session has used take none. The domain outlives the object. Errors:
+    // the device has no room.
     Status open(verbs::Device& device, verbs::Pd& pd, std::uint32_t sessions) {
         const std::size_t bytes = std::size_t{session_bytes_} * sessions;
         memory_ = std::make_unique_for_overwrite<std::uint8_t[]>(bytes);
@@ -42,7 +43,7 @@ public:
     }
     void close() noexcept { region_.reset(); }
 
-    // Returns the rooms of a session that begins. They are cleared: another client had them.
+    // Returns the rooms of a new session. They are cleared, since another client may have had them.
     // mutants: scalerpc-short-answers-give
     [[nodiscard]] std::span<std::uint8_t> give(SessionId session) noexcept {
         const std::span<std::uint8_t> rooms(memory_.get() + std::size_t{session.number()} * session_bytes_,
@@ -50,7 +51,7 @@ public:
         std::fill(rooms.begin(), rooms.end(), std::uint8_t{0});
         return rooms;
     }
-    // Names the last `bytes` before the end of a room, and of the rooms in front of it.
+    // Returns the last `bytes` before the end of a room, which may reach into the rooms before it.
     [[nodiscard]] verbs::Sge sge(std::span<const std::uint8_t> room, std::uint32_t bytes) const noexcept {
         const auto end = static_cast<std::uint64_t>(room.data() - memory_.get()) + room_bytes_;
         return region_->sge(end - bytes, bytes);

@@ -1,4 +1,4 @@
-// A slice, and what is to be done about it.
+// A slice, and the judgement of its next step.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace cairn::scalerpc {
 
-// The slice that goes on.
+// The present slice.
 struct Slice {
     std::uint8_t pool = 0;
     std::uint64_t number = 1;
     Duration length{};
-    Duration usual{};  // from the first request on
+    Duration usual{};  // length from the first request on
     Instant began{};
     Instant last_request{};
     std::uint32_t requests = 0;
@@ -29,66 +29,68 @@ struct Slice {
     }
 };
 
-// A session's slices have its epochs, one behind the other. None has the epoch of staged blocks.
+// Returns the epoch of a session's next slice. Epochs are consecutive, but skip that of staged blocks.
 // mutants: scalerpc-next-epoch
 [[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch) noexcept {
     return epoch + 1 != kStaged ? epoch + 1 : epoch + 2;
 }
 
-// The slice that is prepared, if one is.
+// The next slice, if one is being prepared.
 struct NextSlice {
     bool warming = false;
     std::vector<SessionId> served{};
     Duration length{};
     Duration usual{};
-    Instant began{};  // to be prepared
+    Instant began{};  // when its preparation began
     Instant ready = Instant::never();
     std::uint64_t slot = 0;  // of the common clock, if there is one
-    Instant ends{};          // likewise
+    Instant ends{};          // by the common clock, if there is one
 };
 
-// The next step of a slice. Close: answers tell their clients that the slice is over.
+// The next step of a slice. Close: answers notify their clients that the slice is over.
 enum class SliceStep : std::uint8_t { Go, Warm, Close, Switch };
 struct SliceView {
     Duration elapsed{};     // of the slice
-    Duration length{};      // that it is to have
-    Duration quiet{};       // since the last request
-    Duration drain{};       // in which each client is likely to ask once more
+    Duration length{};      // wanted length of the slice
+    Duration quiet{};       // time since the last request
+    Duration drain{};       // time in which each client is likely to ask once more
     bool others = false;    // there is another group
     bool warming = false;   // the next group's requests are being read
-    bool warm = false;      // all of them were
-    bool deserted = false;  // nobody is served any more
-    Duration warmed_for{};  // since they began to be read
-    Duration ready_for{};   // since is_ready()
-    bool clocked = false;   // a common clock says when it ends
-    Duration patience{};    // in which most clients are likely to be heard
+    bool warm = false;      // all of them were read
+    bool deserted = false;  // no client is served any more
+    Duration warmed_for{};  // time since READs of the next group began
+    Duration ready_for{};   // time since is_ready()
+    bool clocked = false;   // a common clock says when the slice ends
+    Duration patience{};    // time in which most clients are likely to be heard
 };
 
 constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
-constexpr Duration kLead = microseconds(30);  // of the slice's end, when the next group is read; half a slice at most
+constexpr Duration kLead = microseconds(30);  // time before the slice's end at which the next group is read; at most
+                                              // half a slice
 
-// Where most clients need longer than a slice, slices wait for them. Nobody waits for those that need much longer than
-// most do.
+// If most clients need longer than a slice, slices wait for them. Slices do not wait for clients that need much longer
+// than most.
 class Patience {
 public:
     static constexpr std::uint8_t kMostDoublings = 16;
-    static constexpr Duration kMost = milliseconds(20);  // others wait as long
-    static constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for its clients: others wait as long
-    static constexpr std::int64_t kSlowParts = 4;    // a slow client needs longer than so many usual ones
+    static constexpr Duration kMost = milliseconds(20);  // other clients wait that long
+    static constexpr std::int64_t kMostSlices = 10;  // slices for which a switch waits for its clients: other clients
+                                                     // wait that long
+    static constexpr std::int64_t kSlowParts = 4;    // a slow client needs longer than this many usual ones
 
-    // A client was heard so long after it had been asked. A single one that is very slow hardly counts: the mean grows
+    // Notes that a client was heard `after` it had been asked. A single very slow client hardly counts: the mean grows
     // as if it had needed twice the mean.
     // mutants: scalerpc-patience-on-heard
     void on_heard(Duration after) noexcept {
         const Duration counted = usual_.ns == 0 ? after : std::min(after, usual_ * 2);
         usual_ = Duration{usual_.ns + (counted.ns - usual_.ns) / (usual_.ns == 0 ? 1 : kHeardParts)};
     }
-    // True if it takes much longer to hear a client than others, and longer than a slice.
+    // True if it takes much longer to hear this client than others, and longer than a slice.
     // mutants: scalerpc-patience-is-slow
     [[nodiscard]] bool is_slow(Duration way, Duration slice) const noexcept {
         return way > std::max(slice, usual_ * kSlowParts);
     }
-    // A slice has ended. `used`: a client asked in it.
+    // Notes that a slice has ended. `used`: a client asked in it.
     // mutants: scalerpc-patience-on-slice
     void on_slice(bool used) noexcept {
         if (!used && doublings_ != kMostDoublings) {
@@ -97,13 +99,13 @@ public:
             --doublings_;
         }
     }
-    // How long a slice waits for its first request. Each slice in a row without a request doubles that, up to `most`:
-    // both ends may share a CPU.
+    // Returns how long a slice waits for its first request. Each successive slice without a request doubles that, up to
+    // `most`: both ends may share a CPU.
     // mutants: scalerpc-patience-length
     [[nodiscard]] Duration length(Duration usual, Duration most) const noexcept {
         return std::max(usual, std::min(Duration{usual.ns << doublings_}, most));
     }
-    // How long a switch waits for its clients.
+    // Returns how long a switch waits for its clients.
     // mutants: scalerpc-patience-for-most
     [[nodiscard]] Duration for_most(Duration slice, Duration most) const noexcept {
         return std::min({usual_ * 2, slice * kMostSlices, most});
@@ -112,17 +114,17 @@ public:
 private:
     static constexpr std::int64_t kHeardParts = 16;
 
-    Duration usual_{};            // time after which clients are heard; the mean of the last ones
-    std::uint8_t doublings_ = 0;  // slices without a request, less the slices with one
+    Duration usual_{};            // mean of the last times after which clients were heard
+    std::uint8_t doublings_ = 0;  // slices without a request, minus slices with one
 };
 
-// How long before the end of a slice its successor is read.
+// Returns how long before the end of a slice the next group is read.
 [[nodiscard]] inline Duration lead_of(const SliceView& view) noexcept {
     return std::max(view.drain, std::min(kLead, view.length / kQuietParts));
 }
 
-// When a slice is to be looked at again, counted from its beginning, if nothing comes before. A worker that sleeps
-// wakes at that time.
+// Returns when to look at a slice again, counted from its beginning, if nothing comes before. A sleeping worker wakes
+// at that time.
 // mutants: scalerpc-next-look
 [[nodiscard]] inline Duration next_look(const SliceView& view) noexcept {
     const Duration next = view.elapsed + view.length / (2 * kQuietParts);
@@ -133,14 +135,14 @@ private:
     return view.length > view.elapsed ? std::min(view.length, next) : next;
 }
 
-// The next slice may begin: the requests that it waits for were read, or it has waited for long enough.
+// True if the next slice may begin: the requests that it waits for were read, or it has waited long enough.
 // mutants: scalerpc-is-ready
 [[nodiscard]] inline bool is_ready(const SliceView& view) noexcept {
     return view.warming && (view.warm || view.warmed_for >= std::max(view.length, view.patience));
 }
 
-// A slice that is quiet ends early. One whose successor is not ready goes on, and serves its clients meanwhile. Then
-// they are told by their answers that it is over, if they are likely to ask once more and no common clock ends it.
+// Judges a slice. A quiet slice ends early. If the next slice is not ready, the present one goes on, and serves its
+// clients. Then answers announce its end, if the clients are likely to ask once more and no common clock ends it.
 // mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
     if (!view.others) {

@@ -1,5 +1,5 @@
-// When slices end on servers that switch at the same time, and whose slices they are: global synchronisation (ScaleRPC
-// 4.2). One server is the time server; the others follow it. No clock of its own and no I/O.
+// Global synchronisation (ScaleRPC 4.2): servers that switch slices at the same times, each for the same group. One
+// server is the time server; the others follow it. It reads no clock and does no I/O.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace cairn::scalerpc {
 
 struct SliceClockConfig {
-    Duration slice = microseconds(100);   // of each group; all servers have the same
-    std::uint32_t cohorts = 2;            // groups whose slices come in turn; all servers have the same
-    Duration period = milliseconds(100);  // a follower asks the time server once in it
+    Duration slice = microseconds(100);   // of each group; the same at all servers
+    std::uint32_t cohorts = 2;            // groups whose slices come in turn; the same at all servers
+    Duration period = milliseconds(100);  // a follower asks the time server once per period
 };
 
 struct RawTimeAnswer {
@@ -27,16 +27,17 @@ struct RawTimeAnswer {
 };
 static_assert(sizeof(RawTimeAnswer) == 24 && alignof(RawTimeAnswer) == 1);
 
-// What the time server answers. Its clock is not told, only spans of time.
+// The time server's answer. It has only spans of time, not the server's clock.
 struct TimeAnswer {
     Duration held{};         // from the question's arrival to the answer: DeltaT = T3 - T2
-    Duration rest{};         // from the answer to the server's next switch: D in the paper, which answers at a switch
-    std::uint64_t slot = 0;  // that begins at that switch
+    Duration rest{};         // from the answer to the server's next switch: D in the paper, where the server answers at
+                             // a switch
+    std::uint64_t slot = 0;  // number of the slot that begins at that switch
 
     [[nodiscard]] RawTimeAnswer raw() const noexcept {
         return {Be64{static_cast<std::uint64_t>(held.ns)}, Be64{static_cast<std::uint64_t>(rest.ns)}, Be64{slot}};
     }
-    // Returns nothing if there are too few bytes.
+    // Parses an answer. Returns nothing if there are too few bytes.
     [[nodiscard]] static std::optional<TimeAnswer> parse(std::span<const std::uint8_t> bytes) noexcept {
         RawTimeAnswer raw;
         if (bytes.size() < sizeof(raw)) {
@@ -48,7 +49,7 @@ struct TimeAnswer {
     }
 };
 
-// Slots are slices one behind the other. Slot n is that of cohort n modulo their number.
+// Slots are consecutive slices. Slot n belongs to cohort n modulo their number.
 class SliceClock {
 public:
     struct Slot {
@@ -57,17 +58,17 @@ public:
     };
     enum class Verdict : std::uint8_t {
         Taken,
-        Slow,      // the answer took much longer than others: nobody knows on which way
-        Nonsense,  // spans that cannot be
+        Slow,      // the answer took much longer than others, and it is unknown on which way
+        Nonsense,  // impossible spans
     };
 
-    // Slot 0 begins now.
+    // Makes a clock. Slot 0 begins now.
     SliceClock(const SliceClockConfig& config, Instant now) noexcept : config_(config), next_begins_(now) {
         CAIRN_ASSERT(config.slice > Duration{} && config.cohorts != 0);
     }
 
     [[nodiscard]] const SliceClockConfig& config() const noexcept { return config_; }
-    // The slot that goes on at a time. It ends later than that.
+    // Returns the present slot at a time. It ends later than that time.
     // mutants: scalerpc-slice-clock-slot-at
     [[nodiscard]] Slot slot_at(Instant at) const noexcept {
         const std::int64_t since = (at - next_begins_).ns;
@@ -78,13 +79,13 @@ public:
         return static_cast<std::uint32_t>(slot.number % config_.cohorts);
     }
 
-    // The time server answers a question that came at T2, now (T3).
+    // Answers a question as time server. The question came at T2, and now is T3.
     [[nodiscard]] TimeAnswer answer(Instant came, Instant now) const noexcept {
         const Slot slot = slot_at(now);
         return {now - came, slot.ends - now, slot.number + 1};
     }
-    // A follower asked at T1 and has the answer now (T4). The answer is taken to have needed half of the way, so the
-    // next switch is in D - (T4 - T1 - DeltaT) / 2.
+    // Takes an answer as follower, which asked at T1; now is T4. The answer counts as half of the way. So the next
+    // switch is in D - (T4 - T1 - DeltaT) / 2.
     // mutants: scalerpc-slice-clock-on-answer
     Verdict on_answer(Instant asked, Instant now, const TimeAnswer& answer) noexcept {
         const Duration round = now - asked;
@@ -94,7 +95,8 @@ public:
         }
         const Duration way = round - answer.held;
         if (knows_way_ && way > least_way_ * 2 + kJitter) {
-            least_way_ = Duration{least_way_.ns + least_way_.ns / 4 + kJitter.ns};  // the way may have grown for good
+            least_way_ = Duration{least_way_.ns + least_way_.ns / 4 + kJitter.ns};  // the way may have become longer
+                                                                                    // for good
             return Verdict::Slow;
         }
         least_way_ = knows_way_ ? std::min(way, least_way_) : way;
@@ -108,10 +110,10 @@ private:
     static constexpr Duration kJitter = microseconds(2);
 
     const SliceClockConfig config_;
-    Instant next_begins_;  // a slot begins, of this number
+    Instant next_begins_;  // start of slot `next_`
     std::uint64_t next_ = 0;
     bool knows_way_ = false;
-    Duration least_way_{};  // there and back, of answers that were taken
+    Duration least_way_{};  // both ways, of answers that were taken
 };
 
 }  // namespace cairn::scalerpc

@@ -1,4 +1,4 @@
-// Clients that come and go.
+// How clients are added and removed.
 #include "rpc/scalerpc/slices.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace cairn::scalerpc {
 
 namespace {
 
-// Without groups all clients are in one, whose slice never ends.
+// Without groups all clients are in one group, whose slice never ends.
 GroupConfig group_config(const EndpointConfig& config) noexcept {
     GroupConfig groups = config.groups;
     groups.by_priority = config.features.priority;
@@ -27,7 +27,7 @@ Slices::Slices(const EndpointConfig& config, Sessions& sessions, Server& server,
     : config_(config), sessions_(sessions), server_(server), statistics_(statistics), groups_(group_config(config)) {
     slice_.length = slice_.usual = config.groups.slice;
     if (config.slice_clock != nullptr) {
-        slice_.length = Duration{};  // the first slice is that of whoever comes
+        slice_.length = Duration{};  // the first slice belongs to the first client
     }
     slice_.shares.reserve(config.sessions_max);
 }
@@ -48,7 +48,7 @@ void Slices::close() noexcept {
     pools_.reset();
 }
 
-// The client writes its entry by a key of its own, which the welcome tells it.
+// Opens a client's entry to it. The welcome has the key.
 bool Slices::add(Session& session, Instant now) {
     auto made = device_->create_window(*pd_, verbs::WindowType::Type2B);
     if (!made.ok() || !groups_.add(session.id, session.peer.cohort)) {
@@ -64,8 +64,8 @@ bool Slices::add(Session& session, Instant now) {
     return true;
 }
 
-// Requests that are being read into its blocks must not come later. Its place is zero for the next client: neither
-// requests nor parts of them are there.
+// Removes a client. READs into its blocks must not complete later. Its slot is cleared, so the next client finds
+// neither requests nor parts of them.
 // mutants: scalerpc-slices-remove
 void Slices::remove(Session& session) {
     Guest& guest = *session.guest;
@@ -81,14 +81,14 @@ void Slices::remove(Session& session) {
     serve_all_if_alone();
 }
 
-// With one group there is no switch. All of its members are served; those whose requests lie in the other pool ask
+// With one group there is no switch: serves all of its members. Members whose requests lie in the other pool must ask
 // again.
 // mutants: scalerpc-slices-serve-all-if-alone
 void Slices::serve_all_if_alone() {
     if (groups_.size() != 1 || next_.warming) {
         return;
     }
-    pools_->forget_late_hosts();  // there is a place for each of them, which nobody leaves
+    pools_->forget_late_hosts();  // each client has a slot, which it never leaves
     serve(groups_[0].members);
     const std::vector<Session*> others = pools_->tenants(pools_->other(slice_.pool));
     for (Session* const session : others) {
@@ -98,7 +98,7 @@ void Slices::serve_all_if_alone() {
     }
 }
 
-// The slice is theirs. Some of them may have asked before.
+// Gives the slice to these members. Some of them may have asked before.
 // mutants: scalerpc-slices-serve
 void Slices::serve(std::span<const SessionId> members) noexcept {
     for (const SessionId id : members) {

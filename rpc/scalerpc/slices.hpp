@@ -1,5 +1,5 @@
-// The slices of a server: whose turn it is, what is read for the next ones, and the switch between them (ScaleRPC 3.2
-// to 3.4).
+// The slices of a server: whose turn it is, what is read for the next one, and the switch between them (ScaleRPC 3.2 to
+// 3.4).
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,16 @@ public:
     Status open(verbs::Device& device, verbs::Pd& pd, rpc::MsgPool& pool);
     void close() noexcept;
 
-    // A client's connection is open. Returns false if the device has no room for its windows.
+    // Adds a client whose connection is open. Returns false if the device has no room for its windows.
     [[nodiscard]] bool add(Session& session, Instant now);
-    // A client's connection ends. Nobody writes to its blocks any more.
+    // Removes a client whose connection ends. Its peer cannot write to its blocks any more.
     void remove(Session& session);
-    // Looks at what the session's client has written: requests, or its entry. Sessions whose clients break a rule are
-    // given to `broken`. Returns true if there was something.
+    // Looks at what the session's client has written: requests, or its entry. Adds sessions whose clients break a rule
+    // to `broken`. Returns true if there was something.
     bool look_at(Session& session, Instant now, Broken& broken);
-    // Switches when that is due. Returns true if it did.
+    // Switches slices when that is due. Returns true if it did.
     bool on_turn(Instant now, Broken& broken);
-    // A READ of a session's requests is complete.
+    // Notes that a READ of a session's requests is complete.
     void on_fetched(Session& session, Instant now, Broken& broken);
 
     [[nodiscard]] Instant next_deadline() const noexcept;
@@ -70,7 +70,7 @@ private:
     Statistics& statistics_;
     Groups groups_;
     Entries entries_;
-    std::unique_ptr<Pools> pools_;  // once it is open
+    std::unique_ptr<Pools> pools_;  // set by open()
     verbs::Device* device_ = nullptr;
     verbs::Pd* pd_ = nullptr;
     Slice slice_{};
@@ -78,10 +78,10 @@ private:
     Patience patience_{};
     Census census_{};
     Instant last_turn_{};
-    Instant next_late_{};        // when the next one is late to leave
-    Instant next_step_{};        // when the slice is looked at again
-    bool nobody_waits_ = false;  // as long as no client has work that was not looked at
-    bool looks_again_ = false;   // at clients that may have asked before
+    Instant next_late_{};        // when the next leaving client is late
+    Instant next_step_{};        // when to look at the slice again
+    bool nobody_waits_ = false;  // true while no client has unseen work
+    bool looks_again_ = false;   // looks at clients that may have asked before
 };
 
 }  // namespace cairn::scalerpc

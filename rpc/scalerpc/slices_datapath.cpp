@@ -1,4 +1,4 @@
-// Requests taken from their blocks, entries looked at, slices begun and ended.
+// Takes requests from their blocks, looks at entries, begins and ends slices.
 #include "rpc/scalerpc/slices.hpp"
 
 #include <algorithm>
@@ -8,9 +8,9 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::int64_t kDrainRounds = 2;  // in which clients are told by their answers that the slice is over
+constexpr std::int64_t kDrainRounds = 2;  // rounds in which answers notify clients that the slice is over
 
-// What is still being READ is for the slice that goes on, or comes too late.
+// READs that are still under way are for the present slice, or come too late.
 // mutants: scalerpc-slices-await-nobody
 void await_nobody(const Pools& pools) noexcept {
     for (std::uint8_t pool = 0; pool != 2; ++pool) {
@@ -20,7 +20,7 @@ void await_nobody(const Pools& pools) noexcept {
     }
 }
 
-// A request that waits is looked at again. If the slice ends before it was taken, its client stages it again.
+// Looks at a waiting request again. If the slice ends before it is taken, its client stages it again.
 // mutants: scalerpc-slices-put-off
 void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::Broken& broken) {
     if (why == Server::Taking::Overdrawn) {
@@ -32,8 +32,8 @@ void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::B
 
 }  // namespace
 
-// A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry. One whose
-// slice goes on asks until it is told of that. A slow client's requests are read as soon as it asks.
+// With one entry a leaving client may ask for the next slice, or for the present one. A client in its own slice asks
+// until it is notified of the slice. A slow client's requests are read as soon as it asks.
 // mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -56,7 +56,7 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
 
 bool Slices::on_turn(Instant now, Broken& broken) {
     looks_again_ = false;
-    // What came while this worker stood still is looked at first: no client is late because this worker was.
+    // If this worker stood still, input of that time is read first: clients are not late because this worker was.
     if (now - last_turn_ > config_.notice_timeout / 4) {
         next_late_ = std::max(next_late_, now + config_.notice_timeout / 4);
     }
@@ -96,9 +96,9 @@ void Slices::become(Session& session, GuestState state) noexcept {
     CAIRN_ASSERT(census_.awaited >= 0);
 }
 
-// A client is expected to ask again after the mean time that clients needed for it in this slice.
+// A client is expected to ask again after the mean time of clients in this slice.
 SliceView Slices::view(Instant now) const noexcept {
-    const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
+    const bool free = config_.slice_clock == nullptr;  // the slice ends when it is not used
     SliceView view;
     view.clocked = !free;
     view.elapsed = now - slice_.began;
@@ -115,9 +115,9 @@ SliceView Slices::view(Instant now) const noexcept {
     return view;
 }
 
-// A client's requests come in the order of their sequence numbers: only the next one's block is looked at. Only
-// requests of the slice's own clients are taken (I1). A block is zero behind its request: a trailer without a request
-// gets nothing of anybody.
+// Takes a client's requests in the order of their sequence numbers, so it looks only at the block of the next one. Only
+// requests of the slice's own clients are taken (I1). A block is zero outside its request, so a trailer without a
+// request finds no bytes of others.
 // mutants: scalerpc-slices-take-requests
 bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -148,9 +148,8 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     return any;
 }
 
-// A client that has left gives its place back, and its key ends first. The end of the key does not wait in the
-// session's send queue: a client that does not acknowledge what was sent holds that queue up, and would write into the
-// place of another client.
+// If a client has left, ends its key, and then takes its slot back. The key's end does not go through the send queue. A
+// client that acknowledges nothing holds up that queue, and could then write into another client's slot.
 // mutants: scalerpc-slices-look-whether-left
 void Slices::look_whether_left(Session& session, Instant now) {
     Guest& guest = *session.guest;
@@ -162,8 +161,9 @@ void Slices::look_whether_left(Session& session, Instant now) {
     }
 }
 
-// A client that does not leave in time loses its key: what it may still write reaches nothing, and ends its connection.
-// A notice that finds its send queue full is late itself. A client that holds it up for long loses the key, too.
+// Ends the key of each client that does not leave in time. Its later writes have no effect, and end its connection. If
+// the send queue has no room for a notice, the notice is late itself. A client that causes this for long loses its key,
+// too.
 // mutants: scalerpc-slices-end-keys-of-the-late
 void Slices::end_keys_of_the_late(Instant now) {
     next_late_ = Instant::never();
@@ -188,15 +188,15 @@ void Slices::end_keys_of_the_late(Instant now) {
     }
 }
 
-// Its client may have asked before.
+// Takes the slot back, and looks at the client again: it may have asked before.
 void Slices::leave(Session& session) noexcept {
     pools_->give_back(session);
     become(session, GuestState::Idle);
     sessions_.note_written(session);
 }
 
-// A request is no longer than what was read of it: what lies in front of that is nobody's. If one waits, all behind it
-// wait as if their client had written them.
+// A request must not be longer than what was read of it: bytes before that are not the client's. If one request waits,
+// all later ones wait as if the client had written them.
 // mutants: scalerpc-slices-take-fetched
 void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -225,7 +225,7 @@ void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
     }
 }
 
-// The client's slice begins: it gets the key of its blocks, and what was read is taken.
+// Begins a client's slice: gives it the key of its blocks, and takes the requests that were read.
 // mutants: scalerpc-slices-start
 void Slices::start(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -250,7 +250,7 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     guest.waits_since = Instant::never();
     guest.grant.kind = News::Kind::Grant;
     guest.grant.epoch = guest.epoch;
-    guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from there on
+    guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from this request on
     guest.grant.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
     take_fetched(session, now, broken);
     server_.answers().tell_of_slice(session, entries_[session]);
@@ -261,7 +261,7 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     }
 }
 
-// A client that is answered now need not be told by a separate WRITE.
+// Sends away clients that have an answer now, so that they need no separate notice.
 void Slices::close(Instant now) {
     for (Session* const session : pools_->tenants(slice_.pool)) {
         const Guest& guest = *session->guest;
@@ -271,8 +271,8 @@ void Slices::close(Instant now) {
     }
 }
 
-// All that was written to blocks was looked at in this turn, so that no request that came is unanswered (I3), and the
-// clients are told.
+// Switches slices. All blocks were looked at in this turn, so each request that came is answered (I3), and the clients
+// are notified.
 void Slices::switch_over(Instant now, Broken& broken) {
     ++statistics_.switches;
     const Instant due = std::max(slice_.began + slice_.length, next_.began);

@@ -1,4 +1,4 @@
-// Whose slice is next, and what waits for it: read into the pool before it begins (ScaleRPC 3.4).
+// Chooses the next slice, and reads its requests into the pool before it begins (ScaleRPC 3.4).
 #include <algorithm>
 
 #include "rpc/scalerpc/fetch.hpp"
@@ -6,7 +6,7 @@
 
 namespace cairn::scalerpc {
 
-// A client has work if it has left its last slice, and requests wait there.
+// True if a client has left its last slice, and requests wait at the client.
 // mutants: scalerpc-slices-has-work
 bool Slices::has_work(const Session& session) const noexcept {
     const Guest& guest = *session.guest;
@@ -17,7 +17,8 @@ bool Slices::has_work(const Session& session) const noexcept {
     return entry.count != 0 && entry.acknowledged == guest.epoch;
 }
 
-// A slow client has work, too, whose requests were read too late for another slice.
+// True if a client of the group has work. A slow client has work also if its requests were read too late for another
+// slice.
 // mutants: scalerpc-slices-group-has-work
 bool Slices::has_work(const Groups::Group& group) const noexcept {
     return std::any_of(group.members.begin(), group.members.end(), [this](SessionId id) {
@@ -27,8 +28,8 @@ bool Slices::has_work(const Groups::Group& group) const noexcept {
     });
 }
 
-// With a common clock the next slice is that of the slot behind this one, or of the slot that goes on if this slice is
-// over, whether its cohort has work or not. Nobody is next while no cohort has work.
+// With a common clock, returns the group of the next slot, or of the present slot if this slice is over. It need not
+// have work itself. If no cohort has work, there is no next group.
 // mutants: scalerpc-slices-next-cohort
 std::size_t Slices::next_cohort(Instant now) {
     const auto works = [this](const Groups::Group& group) { return has_work(group); };
@@ -43,8 +44,8 @@ std::size_t Slices::next_cohort(Instant now) {
     return clock.cohort_of(slot);
 }
 
-// Reads the requests of the group that has waited longest among those with work. Clients that a switch would not wait
-// for any more make their hosts late.
+// Reads the requests of the group that has waited longest among those with work. Hosts become late if a switch would
+// not wait for their clients any more.
 // mutants: scalerpc-slices-warm
 void Slices::warm(Instant now, Broken& broken) {
     const std::size_t group =
@@ -79,8 +80,8 @@ void Slices::warm(Instant now, Broken& broken) {
     }
 }
 
-// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place, or no room
-// to READ or to bind its window. It is looked at again then.
+// Gives a slot to a client that has work, and reads its requests into the slot. Returns false if there is no slot, or
+// no room to READ or to bind its window. Then the client is looked at again.
 // mutants: scalerpc-slices-admit
 bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -113,7 +114,7 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     return guest.state != GuestState::Idle;
 }
 
-// Requests that come too late for a slice lie in a place of the other pool. Their client is served in that pool's next
+// Requests that come too late for a slice lie in a slot of the other pool. Their client is served in that pool's next
 // slice. If no slice follows, they are read again.
 // mutants: scalerpc-slices-on-fetched
 void Slices::on_fetched(Session& session, Instant now, Broken& broken) {

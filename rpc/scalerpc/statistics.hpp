@@ -1,4 +1,4 @@
-// The counters of an endpoint, and why it closes connections.
+// The counters of an endpoint, and the reasons why it closes connections.
 #pragma once
 
 #include "lib/telemetry/counter_list.hpp"
@@ -18,31 +18,31 @@ namespace cairn::scalerpc {
 
 CAIRN_DECLARE_COUNTERS(Breach, CAIRN_SCALERPC_BREACHES);
 
-// Of a client of several servers.
+// Counters of a client of several servers.
 struct ServersStatistics {
-    // Time in which it has a slice somewhere; of this, time in which it waits for answers of servers only where it has
-    // none. Counted with EndpointConfig::watches_stalls.
+    // Time in which the client has a slice somewhere. Of this, stalled_ns is the time in which it waits only for
+    // servers where it has none. Counted with EndpointConfig::watches_stalls.
     telemetry::Counter in_slice_ns;
     telemetry::Counter stalled_ns;
-    telemetry::Counter sessions_out_of_step;  // with a server whose slices are its own: see stalled_ns
+    telemetry::Counter sessions_out_of_step;  // sessions with servers whose slices are their own: see stalled_ns
 };
 
-// Its worker's thread counts; any thread may read.
+// The worker's thread counts; any thread may read.
 struct Statistics : ServersStatistics, rpc::RequestCounters {
     telemetry::CounterSet<Breach> breaches{};
     rpc::LinkCounters links{};
     telemetry::Counter requests_sent;
     telemetry::Counter responses_received;
-    telemetry::Counter legacy_types;     // times at which threads got a type that takes longer than a slice
-    telemetry::Counter legacy_requests;  // of such types, for threads
+    telemetry::Counter legacy_types;     // how often threads got a type that takes longer than a slice
+    telemetry::Counter legacy_requests;  // requests of such types, for threads
     telemetry::Counter calls_failed;
-    telemetry::Counter late_answers;      // of calls that were cancelled or overdue
-    telemetry::Counter answers_put_off;   // until a buffer of long answers was free
+    telemetry::Counter late_answers;      // to calls that were cancelled or had passed their deadline
+    telemetry::Counter answers_put_off;   // waited for a buffer for long answers
     telemetry::Counter answers_given_up;  // for want of memory
     telemetry::Counter switches;
-    telemetry::Counter waited_ns;      // time by which switches were late, for requests that were being read
-    telemetry::Counter notices_alone;  // that no answer carried
-    telemetry::Counter keys_ended;     // of clients that did not leave their slice in time
+    telemetry::Counter waited_ns;      // delay of switches that waited for READs of requests
+    telemetry::Counter notices_alone;  // notices without an answer
+    telemetry::Counter keys_ended;     // keys of clients that did not leave their slice in time
     telemetry::Counter fetches;        // READs of waiting requests
     telemetry::Counter requests_fetched;
     telemetry::Counter polls;  // blocks looked at

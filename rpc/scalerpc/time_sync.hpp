@@ -1,6 +1,6 @@
-// Carries the questions and answers of SliceClock by calls of any RPC system. Its sessions are not the sessions whose
-// slices are synchronised: an answer that waited for a slice would tell nothing. A question is answered in the turn in
-// which it came, and a turn has one time: DeltaT is 0, and what the turn takes counts as way, half of it as error.
+// Carries the questions and answers of SliceClock, by calls of any RPC system. It uses other sessions than those with
+// synchronised slices: an answer that waited for a slice would be useless. A question is answered in the turn in which
+// it came, and a turn has one time. So DeltaT is 0. The length of the turn counts as way, and half of it is an error.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace cairn::scalerpc {
 
-// Answers the questions of followers, which come by calls of this type. The clock outlives the endpoint. Errors: those
-// of set_handler().
+// Answers the questions of followers, which are calls of this type. The clock outlives the endpoint. Errors: see
+// set_handler().
 template <class TimeEndpoint>
 Status serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& clock) {
     return time_endpoint.set_handler(
@@ -27,12 +27,12 @@ Status serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& cl
         &clock, sizeof(RawTimeAnswer));
 }
 
-// Asks a time server once a period, over a session of the time_endpoint. A tenant of the time_endpoint's worker.
+// Asks a time server once per period, over a session of the time_endpoint. A tenant of that endpoint's worker.
 template <class TimeEndpoint>
 class TimeFollower final : private worker::Tenant {
 public:
-    // The worker, the session's name and the clock outlive the object, which ends behind the time_endpoint: calls of it
-    // may be under way until then.
+    // The worker, the session and the clock outlive the object. The object ends after the time_endpoint: until then its
+    // calls may be under way.
     TimeFollower(worker::Worker& worker, TimeEndpoint& time_endpoint, SessionId session, std::uint8_t type,
                  SliceClock& clock)
         : worker_(worker),
@@ -44,7 +44,10 @@ public:
 
     [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
     [[nodiscard]] std::uint64_t slow() const noexcept { return slow_; }
-    [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }  // no answer, or nonsense
+    [[nodiscard]] std::uint64_t failed() const noexcept {
+        return failed_;
+    }  // without an answer, or with an invalid
+       // one
 
 private:
     // mutants: scalerpc-time-follower-on-turn
