@@ -29,7 +29,7 @@ void Babbler::on_frame(const Frame& frame, Instant now) {
     seen.copy(std::span(frame.bytes).subspan(frame.lower_bytes()));
     const std::size_t from = network_.node_of(frame.source());
     port::Path path({network_.address_of(node_), frame.source(), frame.udp_source_port(), 0});
-    // What the stranger forges has its address or another queue pair.
+    // The forger's packets have the forger's address, or another queue pair.
     if (!seen.readable() || !seen.whole(path) || from >= hosts_ || seen.ud().deth.source_qpn.get() != qpn_.value) {
         return;
     }
@@ -117,7 +117,7 @@ void Babbler::connect(std::size_t server, Instant now) {
     send_control(server, parameters_of(random_.next()), now);
 }
 
-// Anything; a quarter of them are sound, and those only have even tokens.
+// Returns random parameters. A quarter of them are valid, and only these have even tokens.
 erpc::Control Babbler::parameters_of(std::uint64_t token) {
     constexpr std::array<std::uint16_t, 6> kCredits{0, 1, 32, 128, 129, 0xffff};
     erpc::Control control;
@@ -132,7 +132,8 @@ erpc::Control Babbler::parameters_of(std::uint64_t token) {
     return control;
 }
 
-// Half of them are packets of one sound message that all with this number belong to, so that some arrive whole.
+// Returns a request packet. Half of them are packets of one valid message per request number, so that some arrive
+// whole.
 erpc::Header Babbler::request_to(const Talk& talk, std::size_t& payload_bytes) {
     erpc::Header header;
     header.session = random_.chance(kMillion / 20) ? SessionId{any_number()} : talk.theirs;
@@ -158,7 +159,7 @@ erpc::Header Babbler::request_to(const Talk& talk, std::size_t& payload_bytes) {
     return header;
 }
 
-// Of the request that it saw last: with its own numbers, or with others.
+// Returns an answer to the last request that it saw, with that request's numbers or with others.
 erpc::Header Babbler::answer_to(const Talk& talk, std::size_t& payload_bytes) {
     erpc::Header header = talk.request;
     header.session = talk.theirs;
@@ -195,7 +196,7 @@ void Babbler::send_control(std::size_t to, const erpc::Control& control, Instant
     send(draft, to, now);
 }
 
-// A header of another version, of another protocol, or of no kind.
+// Makes a header of another version, of another kind, or with a wrong magic.
 void Babbler::spoil(erpc::RawHeader& header) {
     switch (random_.below(3)) {
         case 0:
@@ -226,7 +227,7 @@ void Babbler::send(Draft& draft, std::size_t to, Instant now) {
     ++sent_;
 }
 
-// Around what counts.
+// Returns a size at or near a limit, or a random one.
 std::uint32_t Babbler::any_size() {
     const std::array<std::uint32_t, 10> sizes{0,
                                               1,

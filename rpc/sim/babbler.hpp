@@ -1,5 +1,5 @@
-// A host that opens and takes sessions but sends packets that make no sense. It mixes right packets with sizes,
-// numbers, credits and versions that no sound peer sends. It acts as a client of servers and as a server of clients.
+// A hostile host that opens and accepts sessions, but sends invalid packets. It mixes valid packets with sizes,
+// numbers, credits and versions that no honest peer sends. It acts as a client of servers and as a server of clients.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,35 @@ constexpr Qkey kErpcQkey{0x205};  // of each endpoint
 
 class Babbler {
 public:
-    // The types of the babbler's requests. Nobody else uses them. The first runs on the worker, the second in the
+    // The types of this host's requests, which no other host uses. The first runs on the worker, the second in the
     // background, and the third has no handler.
     static constexpr std::uint8_t kType = 10;
     static constexpr std::uint8_t kBackgroundType = 11;
     static constexpr std::uint8_t kNoType = 12;
 
-    // `node`: the babbler's place in the network. It listens only to the first `hosts` places, whose endpoints have the
-    // queue pair number `qpn`.
+    // Makes the host at place `node` of the network. It listens only to the first `hosts` places, whose endpoints have
+    // the queue pair number `qpn`.
     Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes, Qpn qpn,
             std::uint64_t seed) noexcept;
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
-    // Takes a frame for the babbler. It learns of sessions, and answers so that its peers keep them.
+    // Takes a frame for this host. It learns of sessions, and answers so that its peers keep them.
     void on_frame(const Frame& frame, Instant now);
-    // Sends one packet, either in one of its sessions or to `server`, which may take the babbler for a client.
+    // Sends one packet, either in one of its sessions or to `server`, which may take this host for a client.
     void babble(std::size_t server, Instant now);
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
-    // Returns how many sessions servers opened for parameters that make no sense.
+    // Returns how many sessions servers opened for invalid parameters.
     [[nodiscard]] std::uint64_t believed() const noexcept { return believed_; }
 
 private:
-    // What the babbler knows of a session.
+    // The state of one session.
     struct Talk {
         std::size_t peer = 0;
         bool serves = false;  // the peer is the client
         SessionId theirs{};
         std::uint64_t token = 0;
         std::uint64_t first_request = 0;
-        erpc::Header request{};  // the peer's last request, if the babbler serves
+        erpc::Header request{};  // the peer's last request, if this host serves
     };
     static constexpr std::size_t kTalksMost = 8;
 

@@ -6,7 +6,7 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::uint64_t kOpensEach = 12;  // requests, until a process has opened all that it has
+constexpr std::uint64_t kOpensEach = 12;  // requests until a process has opened all its places
 constexpr std::uint64_t kMostAtOnce = 6;
 
 }  // namespace
@@ -127,7 +127,7 @@ void CopyrpcOneSided::complete(Work& work, const rpc::CallResult& result) {
         oracle.check(work.memory == work.expected, "what is READ is what was WRITTEN", work.node);
     } else {
         ++counters_.writes;
-        // Until others are posted, all of the memory is known.
+        // While no later WRITE was posted, all of the memory is known.
         oracle.check(!opened.alive || opened.writes != work.writes ||
                          std::equal(opened.memory.begin(), opened.memory.end(), opened.expected.begin()),
                      "what was WRITTEN is there", work.node);

@@ -1,5 +1,6 @@
-// READs and WRITEs of copyrpc in a simulated world: handlers open memory to the sessions by which requests come, and
-// the users of these sessions READ and WRITE there. What is READ is what was WRITTEN before, in the order of the posts.
+// READs and WRITEs of copyrpc in a simulated world. Handlers open memory to the sessions of their requests, and the
+// users of these sessions READ and WRITE there. Each READ must yield the bytes that were WRITTEN before, in the order
+// of the posts.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@ namespace cairn::sim {
 
 struct OneSidedCounters {
     std::uint64_t opened = 0;
-    std::uint64_t reads = 0;  // that were done
+    std::uint64_t reads = 0;  // READs that were done
     std::uint64_t writes = 0;
-    std::uint64_t ended = 0;  // with their session
+    std::uint64_t ended = 0;  // operations that ended with their session
 
     friend bool operator==(const OneSidedCounters&, const OneSidedCounters&) = default;
 };
@@ -26,35 +27,35 @@ public:
 
     [[nodiscard]] const OneSidedCounters& counters() const noexcept { return counters_; }
     void start(LinkedNode& node, copyrpc::Endpoint& endpoint);
-    // The node's endpoint has ended.
+    // Ends a node's part. The node's endpoint has ended.
     void stop(LinkedNode& node);
-    // A handler of the node runs for a call. It may open memory to the call's session.
+    // Called by a handler of the node for a call. May open memory to the call's session.
     void on_request(LinkedNode& node, SessionId by, const LinkedCall& call);
-    // The session's users may post some operations, if memory is open to them. Returns true if they did.
+    // May post operations over the session, if memory is open to it. Returns true if it did.
     bool act(LinkedNode& node, const LinkedSession& session);
-    // No operation is pending.
+    // Checks that no operation is pending.
     void check_quiet(const LinkedNode& node);
 
 private:
-    static constexpr std::uint32_t kPlaces = 3;  // of a process
+    static constexpr std::uint32_t kPlaces = 3;  // per process
     static constexpr std::uint32_t kPlaceBytes = 8192;
 
     // Memory that a process has opened to a session of another.
     struct Opened {
-        std::uint64_t session = 0;  // serial of the client's
-        std::size_t server = 0;     // node
+        std::uint64_t session = 0;  // serial of the client's session
+        std::size_t server = 0;     // the server's node
         copyrpc::Place place{};
         std::span<std::uint8_t> memory{};
-        std::vector<std::uint8_t> expected;  // once all that was posted is done
-        std::uint64_t writes = 0;            // that were posted
-        bool alive = true;                   // the server's process is
+        std::vector<std::uint8_t> expected;  // content once all posted operations are done
+        std::uint64_t writes = 0;            // posted WRITEs
+        bool alive = true;                   // the server's process lives
     };
     struct Work {
         CopyrpcOneSided* all = nullptr;
         LinkedNode* node = nullptr;
         Opened* opened = nullptr;
         std::vector<std::uint8_t> memory;
-        std::vector<std::uint8_t> expected;  // of a READ
+        std::vector<std::uint8_t> expected;  // for a READ
         std::uint64_t writes = 0;            // posted up to this one
         bool reads = false;
         bool ends_with_endpoint = false;

@@ -1,4 +1,4 @@
-// The choices of a seed about the users of copyrpc, besides their faults.
+// The seed's choices for the users of copyrpc, in addition to the faults.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace cairn::sim {
 
 struct CopyrpcPlan {
     LinkedPlan users{};
-    std::uint32_t least_ring_bytes = 4096;  // of an endpoint; each draws its own within these limits
+    std::uint32_t least_ring_bytes = 4096;  // limit for an endpoint's ring; each endpoint draws its own size
     std::uint32_t most_ring_bytes = 65536;
     copyrpc::Flow flow = copyrpc::Flow::Credit;  // of all endpoints
-    std::uint32_t longest_bytes = 0;             // of messages that travel by themselves
+    std::uint32_t longest_bytes = 0;             // longest message that travels by itself
     std::uint32_t hold_messages = 0;
 
     [[nodiscard]] static CopyrpcPlan from_seed(std::uint64_t seed) {

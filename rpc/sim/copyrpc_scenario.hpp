@@ -1,4 +1,4 @@
-// Hosts whose endpoints call each other over rings, beside strangers, in a simulated world.
+// Hosts whose endpoints call each other over rings, next to hostile peers, in a simulated world.
 #pragma once
 
 #include "rpc/sim/copyrpc_system.hpp"
@@ -8,7 +8,7 @@ namespace cairn::sim {
 
 class CopyrpcUsers {
 public:
-    // `others`: as in LinkedScenario.
+    // `others`: see LinkedScenario.
     CopyrpcUsers(World& world, const CopyrpcPlan& plan, VerbsScenario* others = nullptr)
         : system_(world, plan), scenario_(world, plan.users, system_, others) {}
 

@@ -22,14 +22,14 @@ std::span<const std::uint8_t> CopyrpcStranger::greeting(Contact& contact) {
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
 
-// Or it is never ready.
+// Posts receive requests, or never does.
 void CopyrpcStranger::on_up(Contact& contact) {
     for (std::uint64_t i = random().below(2) * kReceives; i > 0; --i) {
         (void)contact.qp->post_receive(verbs::ReceiveRequest{});
     }
 }
 
-// A batch of requests, the next one of its connection. Returns its blocks.
+// Composes the connection's next batch of requests. Returns its blocks.
 std::uint32_t CopyrpcStranger::compose(Contact& contact) {
     const std::span<std::uint8_t> room = memory().subspan(kBytes);
     std::fill(room.begin(), room.end(), std::uint8_t{0});
@@ -62,7 +62,7 @@ void CopyrpcStranger::speak(Contact& contact) {
         return;
     }
     const std::uint32_t blocks = compose(contact);
-    // At times only the first block is written: what lay behind it would be the others.
+    // Sometimes writes only the first block: the others would then be old bytes of the ring.
     const std::uint32_t written = contact.sequence % 8 == 5 ? 1 : blocks;
     spoil(contact, memory().subspan(kBytes, std::size_t{blocks} * kBlockBytes));
     if (contact.place + blocks > peer->ring_bytes / kBlockBytes) {

@@ -14,13 +14,13 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::uint16_t kRingsMost = 6;
-constexpr std::size_t kLongMessages = 8;  // of memory for them, where it is scarce
+constexpr std::size_t kLongMessages = 8;  // long messages for which there is memory, where it is scarce
 constexpr std::size_t kRingsPoolBytes = std::size_t{kRingsMost} * 4 * 65536 + (1U << 20U);
 constexpr std::uint64_t kTriesMost = 60;
 constexpr std::uint32_t kThreads = 2;
 constexpr std::uint64_t kJobsMost = 8;
 constexpr std::uint32_t kJobAnswerMost = 400;  // every ring takes it
-constexpr std::uint32_t kExtrasMost = 1;       // of a request: a deadline
+constexpr std::uint32_t kExtrasMost = 1;       // in a request: a deadline
 
 using copyrpc::Attempt;
 using copyrpc::Message;
@@ -50,7 +50,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
     config.answer_bytes = static_cast<std::uint32_t>(random_.below(400));
     config.peer_timeout = plan_.users.peer_timeout;
     config.path_mtu_bytes = plan_.users.path_mtu_bytes;
-    // Where memory is scarce, it has room for few sessions, but always for one, and for some long messages besides.
+    // Where memory is scarce, the pool has room for few sessions, but at least one, and for some long messages.
     std::size_t bytes = kRingsPoolBytes;
     if (world_.mix().node.scarce_memory) {
         const std::size_t session =
@@ -121,7 +121,7 @@ void CopyrpcSystem::plan_sizes(LinkedNode& node, LinkedCall& call) {
         bytes = longest - random_.below(60) - sizeof(CallTag);
     }
     const bool is_long = plan_.longest_bytes != 0 && random_.chance(kMillion / 20);
-    // Buffers of calls that wait for memory must not be what they wait for.
+    // Calls that wait for memory must not hold the buffers for which they wait.
     const bool has_long_room = is_long && !world_.mix().node.scarce_memory;
     if (is_long) {
         bytes = random_.below(plan_.longest_bytes - sizeof(CallTag) + 20);
@@ -142,7 +142,7 @@ void CopyrpcSystem::plan_brief(LinkedNode& node, LinkedCall& call) {
     call.answer_room = part_of(node).config.answer_bytes;
 }
 
-// Jobs take memory, which where it is scarce may all be lent to calls that wait for them.
+// Background jobs take memory. Where memory is scarce, calls that wait for jobs may hold all of it.
 Handling CopyrpcSystem::draw_handling() {
     if (!world_.mix().node.scarce_memory && random_.chance(kMillion / 6)) {
         return Handling::Background;
@@ -157,18 +157,18 @@ bool CopyrpcSystem::is_too_long(const LinkedCall& call, copyrpc::RingShape own, 
            (Message::charge_for(call.answer_room) > own.charge_max() && call.answer_room > plan_.longest_bytes);
 }
 
-// True if some part of a ring that an end of the world uses is too short for the call.
+// True if some part of a ring of this world is too short for the call.
 bool CopyrpcSystem::may_be_too_long(const LinkedNode& /*client*/, const LinkedCall& call) const {
     return call.odd || is_too_long(call, plan_.least_ring(), plan_.least_ring());
 }
 
-// True if every ring is.
+// True if every ring is too short for the call.
 bool CopyrpcSystem::must_be_too_long(const LinkedNode& client, const LinkedCall& call) const {
     const copyrpc::RingShape own = CopyrpcPlan::shape_of(part_of(client).config.ring_bytes);
     return !call.odd && is_too_long(call, own, plan_.most_ring());
 }
 
-// What travels by itself may be overtaken. This call does not, whatever rings it meets.
+// True for a call that fits the ring whatever rings it meets. A message that travels by itself may be overtaken.
 bool CopyrpcSystem::keeps_order(const LinkedCall& call) const {
     const copyrpc::RingShape ring = plan_.least_ring();
     return plan_.longest_bytes == 0 ||
@@ -219,7 +219,7 @@ bool CopyrpcSystem::act(LinkedNode& node, const LinkedSession& tried) {
     return true;
 }
 
-// A call of the same size has room.
+// Checks that a call of the same size has room now.
 void CopyrpcSystem::on_room(LinkedNode& node, SessionId id) {
     const LinkedSession* const session = node.find(id);
     Part& part = part_of(node);
@@ -232,7 +232,7 @@ void CopyrpcSystem::on_room(LinkedNode& node, SessionId id) {
     const copyrpc::Wanted wanted = found->second;
     part.wanted.erase(found);
     if (node.calling->is_calm() || wanted.answer_bytes != part.config.answer_bytes) {
-        return;  // nobody has a buffer of this size by now
+        return;  // no buffer of this size is left
     }
     LinkedCall& call = node.calling->plan_call(node, *session);
     node.pool->release(call.response);

@@ -1,4 +1,4 @@
-// copyrpc in a simulated world: its endpoints, and calls that are tried only.
+// copyrpc in a simulated world: its endpoints, and calls by try_post().
 #pragma once
 
 #include <map>
@@ -15,11 +15,11 @@
 
 namespace cairn::sim {
 
-// What happened besides what all RPC systems over connections count.
+// Counters in addition to those of all RPC systems over connections.
 struct CopyrpcCounters {
     std::uint64_t tried_in_vain = 0;
     std::uint64_t told_of_room = 0;
-    // What endpoints of processes that ended had counted.
+    // Sums of the counters of endpoints that have ended.
     std::uint64_t late_answers = 0;
     std::uint64_t displaced = 0;
     std::uint64_t batches = 0;
@@ -50,7 +50,7 @@ public:
     bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool may_give_up() const override { return plan_.longest_bytes != 0 || plan_.flow == copyrpc::Flow::Read; }
-    // It may wait in the ring for a round trip, if the send queue is full.
+    // A request may wait in the ring for a round trip, if the send queue is full.
     std::int64_t ways_of_request() const override { return 3; }
     bool keeps_order(const LinkedCall& call) const override;
     bool calls_back() const override { return true; }
@@ -72,7 +72,7 @@ private:
         copyrpc::EndpointConfig config{};
         std::unique_ptr<JobThreads> threads{};
         copyrpc::Endpoint* endpoint = nullptr;
-        std::map<std::uint64_t, copyrpc::Wanted> wanted{};  // the last call that found no room, by its session
+        std::map<std::uint64_t, copyrpc::Wanted> wanted{};  // by session: the last call that found no room
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
     [[nodiscard]] const Part& part_of(const LinkedNode& node) const { return parts_[node.host->index()]; }

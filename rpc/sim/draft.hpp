@@ -1,4 +1,4 @@
-// An eRPC datagram under construction by a host without an engine.
+// An eRPC datagram that a host without an engine composes.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Draft {
     [[nodiscard]] erpc::RawControl& control() noexcept {
         return *reinterpret_cast<erpc::RawControl*>(datagram() + kHeaders);
     }
-    // Copies a datagram that was seen.
+    // Copies a datagram that was overheard.
     void copy(std::span<const std::uint8_t> seen) noexcept {
         len = seen.size();
         std::memcpy(datagram(), seen.data(), len);

@@ -1,4 +1,4 @@
-// What eRPC promises, held against what happened in a simulated world.
+// Checks eRPC's promises in a simulated world.
 #include <algorithm>
 
 #include "rpc/erpc/limits.hpp"
@@ -8,9 +8,9 @@ namespace cairn::sim {
 
 namespace {
 
-// Longest retransmission timeouts, one after the other: a request that finds no background job waits for the next.
+// Several longest retransmission timeouts: a request that finds no background job waits for the next one.
 constexpr Duration kAnsweredIn = erpc::kRtoMax * 20;
-// Where a node's every turn is slow, and a session's only credit brings a packet for each.
+// For worlds in which every turn of a node is slow, and a session has one credit, so that each turn brings one packet.
 constexpr Duration kAnsweredSlowlyIn = kAnsweredIn * 5;
 
 }  // namespace
@@ -45,9 +45,10 @@ bool ErpcScenario::begin(ErpcNode& node, std::span<const std::uint8_t> payload, 
     return !world_.broken();
 }
 
-// Not of jobs, which overtake each other.
+// Checks the order of requests. Jobs overtake each other, so it does not apply to them.
 void ErpcScenario::check_order(ErpcNode& node, SessionId session, const CallTag& tag) {
-    // With a credit for each slot nothing overtakes: slots are filled in the order of posting.
+    // If there is a credit for each slot, requests do not overtake each other: slots are filled in the order of
+    // posting.
     if (in_order_ && tag.serial != kInnerCall && nodes_[tag.client]->credits >= erpc::kSlotsPerSession) {
         const auto [last, first] = node.last_serial.try_emplace(session, tag.serial);
         check(first || last->second < tag.serial, "a session's calls leave in the order of their posting", &node);
@@ -105,8 +106,8 @@ void ErpcScenario::check_result(ErpcNode& node, const CallRecord& call, const er
     }
 }
 
-// After a turn: what time alone decides has been decided by the time when the turn began; a clock may leap during it.
-// Each scan is at most its interval ago, and the wheel of the deadlines turns in slots.
+// Checks, after a turn, that everything is decided that depends only on time before the turn began. A clock may leap
+// during the turn. Each scan is at most one interval old, and the wheel of the deadlines turns in slots.
 void ErpcScenario::check_bounds(const ErpcNode& node) {
     const Instant looked = node.looked_at_time;
     check(
@@ -127,7 +128,7 @@ void ErpcScenario::run_until_answered() {
     }
 }
 
-// Whatever happened before: every call has ended, and new ones are answered, in order.
+// Checks that every call has ended, and that new ones are answered in order, whatever happened before.
 void ErpcScenario::check_progress() {
     run_until_answered();
     for (const auto& node : nodes_) {
@@ -138,17 +139,18 @@ void ErpcScenario::check_progress() {
         check(call.completions == 1 || call.abandoned, "every call completes");
     }
     const std::uint64_t before = counters_.calls_ok + counters_.too_long;
-    // Of 3 ms a slow node has but a turn.
+    // Within 3 ms a slow node has only one turn.
     const Duration calling_again =
         std::max(plan_.calling_again, world_.has_slow_node() ? milliseconds(20) : Duration{});
     const std::uint64_t lost_before = counters_.answers_lost;
     const std::size_t first = calls_.size();
     calling_ = true;
-    in_order_ = !world_.mix().node.scarce_memory && !world_.mix().node.runs_ahead;  // else some are put off
+    in_order_ = !world_.mix().node.scarce_memory && !world_.mix().node.runs_ahead;  // otherwise some requests are put
+                                                                                    // off
     world_.run_until(world_.now() + calling_again / 2);
     if (world_.mix().node.clock_jump_every.ns != 0) {
         for (auto& node : nodes_) {
-            node->host->jump();  // costs no session
+            node->host->jump();  // a jump costs no session
         }
     }
     world_.run_until(world_.now() + calling_again / 2);
@@ -156,13 +158,13 @@ void ErpcScenario::check_progress() {
     run_until_answered();
     in_order_ = false;
     check(calls_.size() > first + 3, "healed clients can post");
-    // Where memory is scarce a long answer that its client reads too slowly may have made room for others.
+    // Where memory is scarce, a long answer may have been dropped for others, if its client read too slowly.
     const std::uint64_t lost = counters_.answers_lost - lost_before;
     check(lost <= (world_.mix().node.scarce_memory ? (calls_.size() - first) / 100 + 1 : 0),
           "answers are kept for who reads them");
     check(counters_.calls_ok + counters_.too_long - before + lost == calls_.size() - first,
           "every call after healing is answered");
-    world_.run_until(world_.now() + peer_timeout_ * 3);  // idle: pings alone keep the sessions
+    world_.run_until(world_.now() + peer_timeout_ * 3);  // in silence; only pings keep the sessions
 }
 
 void ErpcScenario::wind_up() {
@@ -190,7 +192,7 @@ void ErpcScenario::check_end() {
         bad_icrcs += node.port().counters().bad_icrcs;
     }
     const std::uint64_t corrupted = world_.network().totals().corrupted;
-    check(bad_icrcs <= corrupted &&  // others are damaged on their way to strangers, or find no buffer
+    check(bad_icrcs <= corrupted &&  // the others are damaged on their way to hostile hosts, or find no buffer
               (bad_icrcs == corrupted || !plan_.alone || world_.mix().port.pool_empty_per_million != 0 ||
                world_.mix().forge_per_million != 0 || world_.mix().babble_every.ns != 0 || intruder_.replayed() != 0),
           "what the network damages is noticed, and nothing else");

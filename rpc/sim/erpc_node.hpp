@@ -1,4 +1,4 @@
-// A node of a simulated eRPC world: its threads, the production endpoint, and the notes of workload and checks.
+// A node of a simulated eRPC world: its threads, the production endpoint, and the state of workload and checks.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct CallRecord {
     std::uint32_t completions = 0;
     erpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock
-    bool odd = false;                     // the call goes to the babbler
+    bool odd = false;                     // the call goes to the host that sends invalid packets
     bool abandoned = false;               // the call was never posted, or its client was restarted
 };
 
@@ -40,7 +40,7 @@ struct LateAnswer {
     erpc::RequestHandle handle{};
     CallTag tag{};
     std::uint32_t attempts = 0;  // answers that failed for want of a buffer
-    rpc::KeptRequest kept{};     // once the handler has returned
+    rpc::KeptRequest kept{};     // set once the handler has returned
 };
 
 // A session that the client believes to be alive.
@@ -59,7 +59,7 @@ struct ErpcNode {
 
     [[nodiscard]] Instant now() const noexcept { return host->now(); }  // by the host's own clock
 
-    // State of the process. A restart makes it anew.
+    // The state of the process. A restart makes it anew.
     std::unique_ptr<erpc::BackgroundPool> background;  // a stepped pool, whose jobs the world runs
     std::vector<Instant> job_ends;                     // when each thread's job ends; never: the thread has no job
     int frames = 0;                                    // live coroutine frames
@@ -67,7 +67,8 @@ struct ErpcNode {
     std::unique_ptr<erpc::Endpoint> endpoint;
     std::uint16_t credits = 0;
     std::vector<ClientSession> sessions;
-    std::vector<ClientSession> odd_sessions;  // sessions with the babbler; only their end is promised
+    std::vector<ClientSession> odd_sessions;  // sessions with the host that sends invalid packets; only their end is
+                                              // promised
     std::vector<LateAnswer> late;
     std::map<std::uint64_t, LateAnswer> nested;             // by number of the inner call
     std::deque<std::vector<std::uint8_t>> nested_requests;  // by number of the inner call
@@ -77,7 +78,7 @@ struct ErpcNode {
     Instant looked_at_time{};                               // when the last turn began, by the host's clock
     Instant returned{};                                     // end of the last long absence, which costs no session
     Instant next_call{};
-    bool ending = false;  // inside the completion of a call whose session ends; the session's end is told after it
+    bool ending = false;  // inside the completion of a call whose session ends; the callback of that end comes after it
     telemetry::CounterSnapshot<erpc::Drop> drops{};  // drops of the endpoints of earlier processes
 };
 

@@ -1,4 +1,4 @@
-// The size of a simulated world and the length of its phases. The seed decides these besides the faults.
+// The size of a simulated world and the length of its phases. The seed decides these in addition to the faults.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace cairn::sim {
 struct WorldPlan {
     std::size_t clients = 1;
     std::size_t servers = 1;
-    std::size_t guests = 0;  // guests of other scenarios in the same world; their places in the network come first
-    bool alone = true;       // nothing else runs on the workers
+    std::size_t guests = 0;  // places of hosts of other scenarios in the same world; these places come first
+    bool alone = true;       // the workers run nothing else
     Qpn qpn{0x100};          // queue pair of all endpoints; it decides on which worker of a host the endpoint is
     bool short_path = true;  // small calls take the short path; histories are the same without it
     Family family = Family::V4;

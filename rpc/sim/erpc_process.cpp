@@ -1,4 +1,4 @@
-// The processes of a simulated eRPC world: how a host's comes into being, and what is left when it ends.
+// The processes of a simulated eRPC world: how they begin, and what their ends leave.
 #include <algorithm>
 
 #include "rpc/sim/erpc_scenario.hpp"
@@ -38,7 +38,7 @@ void ErpcScenario::start(Node& host) {
     set_handlers(node);
 }
 
-// Some end their jobs in the order of their arrival, some wake the worker.
+// Makes the threads. Some end their jobs in the order of arrival, and some wake the worker.
 void ErpcScenario::start_threads(ErpcNode& node) {
     erpc::BackgroundConfig config;
     config.threads = static_cast<std::uint32_t>(random_.between(1, 3));
@@ -54,7 +54,7 @@ void ErpcScenario::start_threads(ErpcNode& node) {
 }
 
 void ErpcScenario::set_handlers(ErpcNode& node) {
-    for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {  // the others ask for room when they answer
+    for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {  // the other types ask for room when they answer
         const std::uint32_t room = type == kAtOnce ? plan_.message_bytes_max : 0;
         const Status set = node.endpoint->set_handler(
             type,
@@ -97,7 +97,7 @@ void ErpcScenario::set_handlers(ErpcNode& node) {
     CAIRN_ASSERT(set.ok());
 }
 
-// What it had under way is forgotten, and every buffer comes back.
+// Ends the process. Its operations are forgotten, and every buffer must be free again.
 void ErpcScenario::stop(Node& host) {
     ErpcNode& node = *nodes_[host.host()];
     node.drops += node.endpoint->statistics().drops.snapshot();

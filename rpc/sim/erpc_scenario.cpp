@@ -61,7 +61,7 @@ ErpcScenario::ErpcScenario(World& world, const WorldPlan& plan)
     }
 }
 
-// Beside others only what is said to the endpoints' queue pair is listened to.
+// If other scenarios are present, only packets to the endpoints' queue pair count.
 bool ErpcScenario::is_own(const Frame& frame) const {
     const std::span<const std::uint8_t> datagram = std::span(frame.bytes).subspan(frame.lower_bytes());
     return plan_.alone ||
@@ -73,7 +73,7 @@ void ErpcScenario::on_delivery(std::size_t to, const Frame& frame) {
     if (!is_own(frame)) {
         return;
     }
-    // A request's content comes from its client alone, and a response's goes to that client alone.
+    // A request's content comes only from its client, and a response's content goes only to that client.
     const std::size_t from = world_.network().node_of(frame.source());
     for_each_owner(frame.udp_bytes(), [&](const Owner& owner) {
         check(owner.client == (owner.part == Part::Request ? from : to) || from >= world_.hosts() ||
@@ -101,7 +101,7 @@ void ErpcScenario::on_guests_frame(std::size_t place, const Frame& frame) {
         intruder_.on_frame(frame, world_.now());
     } else if (place == intruder_.bystander() && is_own(frame)) {
         intruder_.on_bystanders_frame(frame);
-    }  // nobody reads what the stranger gets
+    }  // packets to the forger are not read
     check(!intruder_.amplified(), "who never spoke gets no more than three bytes for each in its name");
 }
 
@@ -137,7 +137,7 @@ void ErpcScenario::before_turn(Node& host) {
     node.looked_at_time = node.now();
 }
 
-// What came is delivered, what is due was done: the users' part.
+// Makes a step of a node's users, after input was delivered and due work was done.
 void ErpcScenario::act(Node& host) {
     ErpcNode& node = *nodes_[host.host()];
     check_bounds(node);
@@ -153,7 +153,7 @@ void ErpcScenario::after_turn(Node& host) {
     nodes_[host.host()]->endpoint->check_invariants();
 }
 
-// When its users have something to do.
+// Returns when the node's users have something to do.
 Instant ErpcScenario::next_act(const Node& host) const {
     const ErpcNode& node = *nodes_[host.host()];
     Instant next = calling_ && node.is_client ? node.next_call : Instant::never();
@@ -170,7 +170,7 @@ void ErpcScenario::on_partition(Node& host, std::size_t neighbour) {
     }
 }
 
-// Hardly a request reaches its peer: only their numbers are used up.
+// Uses up request numbers: hardly any of these requests reaches the peer.
 void ErpcScenario::run_ahead(ErpcNode& node, std::size_t peer) {
     constexpr int kCalls = 4'200;
     std::array<std::uint8_t, sizeof(CallTag)> request{};

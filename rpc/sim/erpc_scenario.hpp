@@ -1,5 +1,5 @@
-// eRPC clients and servers in a simulated world: their workload, and checks of what eRPC promises. Strangers forge,
-// babble and intrude.
+// eRPC clients and servers in a simulated world: their workload, and checks of eRPC's promises. Hostile peers forge
+// packets, send invalid ones, and use up sessions.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace cairn::sim {
 
-// What happened in a world. The network has counters of its own.
+// Counters of a world. The network has counters of its own.
 struct ErpcCounters {
     std::uint64_t calls = 0;
     std::uint64_t calls_ok = 0;
@@ -45,7 +45,7 @@ struct ErpcCounters {
 
 class ErpcScenario final : public Scenario {
 public:
-    // Places in the network that are no hosts: stranger, babbler, intruder, bystander.
+    // Places in the network that are no hosts: the forger, the sender of invalid packets, the intruder, the bystander.
     static constexpr std::size_t kGuests = 4;
 
     ErpcScenario(World& world, const WorldPlan& plan);
@@ -117,8 +117,8 @@ private:
 
     // erpc_checks.cpp: what is promised
     void check(bool condition, const char* promise, const ErpcNode* node = nullptr);
-    // Called at the begin of a handler. Checks that the request is whole, new and as it was sent. Returns false if a
-    // promise was broken.
+    // Called at the beginning of a handler. Checks that the request is whole, new and as it was sent. Returns false if
+    // a promise was broken.
     [[nodiscard]] bool begin(ErpcNode& node, std::span<const std::uint8_t> payload, CallTag& tag);
     void check_order(ErpcNode& node, SessionId session, const CallTag& tag);
     void check_result(ErpcNode& node, const CallRecord& call, const erpc::CallResult& result);

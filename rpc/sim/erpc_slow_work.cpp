@@ -1,4 +1,4 @@
-// What takes its time in a simulated eRPC world: threads, which the world plays, and coroutines.
+// Slow work in a simulated eRPC world: coroutines, and threads that the world simulates.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace cairn::sim {
 
-// Lives in a coroutine's frame.
+// Counts coroutine frames, as a local of each.
 class CountedFrame {
 public:
     explicit CountedFrame(int& frames) noexcept : frames_(frames) { ++frames_; }
@@ -34,7 +34,7 @@ void ErpcScenario::begin_jobs(ErpcNode& node) {
     }
 }
 
-// A handler is run at the end of its job's time: all that its worker did meanwhile must have left the job alone.
+// Runs handlers at the end of their jobs' time, so that the worker's actions up to then cannot have changed the jobs.
 void ErpcScenario::end_jobs(ErpcNode& node) {
     for (std::uint32_t thread = 0; thread < node.job_ends.size(); ++thread) {
         if (node.job_ends[thread] <= world_.now()) {
@@ -56,7 +56,7 @@ void ErpcScenario::work(ErpcNode& node, erpc::BackgroundRequest& request) {
     check(write_response(room, tag), "a handler gets the room it asks for, all 0", &node);
 }
 
-// A client that makes its calls one after the other.
+// Makes calls one after the other, as a client.
 erpc::Task<> ErpcScenario::converse(ErpcNode& node, SessionId session, std::uint64_t calls) {
     const CountedFrame counted(node.frames);
     erpc::Endpoint& endpoint = *node.endpoint;
@@ -74,12 +74,12 @@ erpc::Task<> ErpcScenario::converse(ErpcNode& node, SessionId session, std::uint
         end_record(node, record, result);
         node.pool->release(record.response);
         if (result.status != erpc::CallStatus::Ok) {
-            co_return;  // perhaps the session is another's by now
+            co_return;  // the session may have another user by now
         }
     }
 }
 
-// Answers when another server has answered, one call after the other.
+// Answers after other servers have answered its calls, one after the other.
 erpc::Task<> ErpcScenario::relay(void* context, erpc::Request request) {
     auto& node = *static_cast<ErpcNode*>(context);
     ErpcScenario& scenario = *node.scenario;
@@ -110,7 +110,7 @@ erpc::Task<> ErpcScenario::relay(void* context, erpc::Request request) {
             "an inner response is its request's", &node);
     }
     LateAnswer last{scenario.world_.now(), request.handle, tag};
-    (void)scenario.answer(node, request.endpoint, last);  // without a buffer it is refused
+    (void)scenario.answer(node, request.endpoint, last);  // without a buffer the request is refused
 }
 
 }  // namespace cairn::sim

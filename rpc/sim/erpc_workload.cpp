@@ -1,4 +1,4 @@
-// What the clients of a simulated eRPC world ask for, and what its handlers do about it.
+// The requests of the clients of a simulated eRPC world, and the actions of its handlers.
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +27,7 @@ void ErpcScenario::connect(ErpcNode& node, std::size_t server, std::vector<Clien
     }
 }
 
-// One step of a client: sometimes connects, ends a session, cancels, and mostly calls.
+// Makes one step of a client. Sometimes it connects, ends a session or cancels; mostly it calls.
 void ErpcScenario::act(ErpcNode& node) {
     if (node.sessions.size() < kSessionsPerClient && node.endpoint->sessions_open() < 16) {
         connect(node, clients_ + random_.below(nodes_.size() - clients_), node.sessions);
@@ -39,7 +39,7 @@ void ErpcScenario::act(ErpcNode& node) {
         node.endpoint->disconnect(session, node.now());
     }
     if (!world_.healed() && random_.chance(30'000) &&
-        !calls_.empty()) {  // perhaps over, perhaps another client's: harmless
+        !calls_.empty()) {  // harmless if the call is over or belongs to another client
         const std::size_t recent = std::min<std::size_t>(calls_.size(), 64);
         node.endpoint->cancel(calls_[calls_.size() - 1 - random_.below(recent)].id, node.now());
     }
@@ -58,7 +58,7 @@ void ErpcScenario::act(ErpcNode& node) {
     }
 }
 
-// Whatever it answers, or not at all.
+// Calls the host that sends invalid packets. Any outcome is allowed.
 void ErpcScenario::call_babbler(ErpcNode& node) {
     if (node.odd_sessions.size() < 2) {
         connect(node, babbler_.node(), node.odd_sessions);
@@ -71,7 +71,7 @@ void ErpcScenario::call_babbler(ErpcNode& node) {
     }
 }
 
-// With anything, or not at all. At times the room is left as it is.
+// Answers such a request with anything, or not at all. Sometimes leaves the room as it is.
 void ErpcScenario::answer_babble(ErpcNode& node, const erpc::Request& request) {
     if (random_.chance(100'000)) {
         return;
@@ -86,7 +86,7 @@ void ErpcScenario::answer_babble(ErpcNode& node, const erpc::Request& request) {
     request.endpoint.respond(request.handle, node.now());
 }
 
-// Its completion is post()'s.
+// Makes a call. post() sets its completion.
 CallRecord& ErpcScenario::plan_call(ErpcNode& node) {
     const std::uint32_t most = node.endpoint->max_message_bytes();
     const bool small = in_order_ || random_.chance(800'000);  // large ones take credits and time
@@ -137,7 +137,7 @@ void ErpcScenario::post(ErpcNode& node, SessionId session, CallRecord& record) {
     }
 }
 
-// It was not posted.
+// Forgets a call that was not posted.
 void ErpcScenario::abandon(ErpcNode& node, CallRecord& record) {
     record.abandoned = true;
     node.deadlines.erase({record.deadline, record.tag.serial});
@@ -166,7 +166,7 @@ void ErpcScenario::end_record(ErpcNode& node, CallRecord& call, const erpc::Call
     ++call.completions;
     check_result(node, call, result);
     node.deadlines.erase({call.deadline, call.tag.serial});
-    // The request's memory is the caller's again: from now on it may hold anything.
+    // The caller may use the request's memory again, so from now on it may hold anything.
     std::fill(call.request.begin(), call.request.end(), kOverwritten);
 }
 
@@ -188,7 +188,7 @@ void ErpcScenario::execute(ErpcNode& node, const erpc::Request& request) {
     }
 }
 
-// To another server, or to itself. nullptr: there is none.
+// Returns a session to another server or to this node, or nullptr if there is none.
 const ClientSession* ErpcScenario::session_for_handlers(ErpcNode& node) {
     if (node.sessions.empty() && node.endpoint != nullptr) {
         connect(node, clients_ + (node.index - clients_ + 1) % (nodes_.size() - clients_), node.sessions);
@@ -196,7 +196,7 @@ const ClientSession* ErpcScenario::session_for_handlers(ErpcNode& node) {
     return node.sessions.empty() ? nullptr : &node.sessions.front();
 }
 
-// Answers after a call to another server. False: it takes no call now.
+// Answers after a call to another server. Returns false if that server takes no call now.
 bool ErpcScenario::call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag) {
     const ClientSession* const next = session_for_handlers(node);
     if (next == nullptr) {
@@ -213,7 +213,7 @@ bool ErpcScenario::call_another(ErpcNode& node, const erpc::Request& request, co
         auto& self = *static_cast<ErpcNode*>(context);
         const auto found = self.nested.find(result.tag);
         self.scenario->check(found != self.nested.end(), "a nested call completes once", &self);
-        if (found != self.nested.end()) {  // however it ended, the outer one gets its answer
+        if (found != self.nested.end()) {  // the outer call gets its answer however the inner one ended
             self.late.push_back(std::move(found->second));
             self.nested.erase(found);
         }
@@ -226,8 +226,8 @@ bool ErpcScenario::call_another(ErpcNode& node, const erpc::Request& request, co
     return true;
 }
 
-// Without a buffer it is tried again for a while, then refused: the handle may also have gone stale. Returns false if
-// it is to be tried again.
+// Answers a kept request. Without a buffer it must be tried again for a while; after that it is refused. The handle may
+// also have become stale. Returns false if it must be tried again.
 bool ErpcScenario::answer(ErpcNode& node, erpc::Endpoint& endpoint, LateAnswer& answer) {
     const std::span<std::uint8_t> room = endpoint.reserve(answer.handle, answer.tag.response_bytes);
     if (room.data() == nullptr) {

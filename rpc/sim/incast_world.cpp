@@ -16,7 +16,7 @@ constexpr std::uint8_t kType = 1;
 constexpr std::uint32_t kResponseBytes = 32;
 constexpr std::size_t kBuffers = 8192;
 constexpr std::size_t kClientPoolBytes = std::size_t{1} << 20U;
-constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;  // what the pool makes of 8 MB
+constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;  // size of the pool's buffer for 8 MB
 
 }  // namespace
 
@@ -165,7 +165,7 @@ std::uint64_t IncastWorld::retransmits() const noexcept {
     return sum;
 }
 
-// What counts up.
+// Returns the counters.
 IncastResult IncastWorld::counted() const {
     IncastResult all;
     all.retransmits = retransmits();

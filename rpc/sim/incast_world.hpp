@@ -29,7 +29,7 @@ struct IncastPlan {
     SwitchShape shape = kIncastSwitch;
 };
 
-// What the eRPC paper measured without and with Timely, with packets of 1 KB.
+// The eRPC paper's measurements without and with Timely, with packets of 1 KB.
 struct IncastPaper {
     std::size_t clients;
     double goodput_gbit_s;  // with congestion control
@@ -60,7 +60,7 @@ private:
         std::unique_ptr<erpc::Endpoint> endpoint;
         SessionId session{};
     };
-    // Which packets of a client's request have come, so that goodput counts each packet once.
+    // The packets of a client's request that have come, so that goodput counts each packet once.
     struct Arrivals {
         std::uint64_t request_number = 0;
         std::vector<bool> seen;

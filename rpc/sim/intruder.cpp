@@ -8,7 +8,7 @@ namespace cairn::sim {
 
 void Intruder::overhear(const Frame& frame) {
     if (frame.damaged) {
-        return;  // nobody would take it a second time
+        return;  // a second copy would have no effect
     }
     if (overheard_.size() < kOverheardMost) {
         overheard_.push_back(frame);
@@ -64,7 +64,7 @@ void Intruder::hold(Instant now) {
     }
 }
 
-// A request of a type that nobody serves.
+// Sends a request of a type without a handler.
 void Intruder::ask_for_nothing(const erpc::Control& accepted, std::size_t server, std::uint16_t udp_port, Instant now) {
     Draft draft;
     erpc::Header header;
@@ -76,7 +76,7 @@ void Intruder::ask_for_nothing(const erpc::Control& accepted, std::size_t server
     send(draft, node_, server, udp_port, now);
 }
 
-// Anything that is answered, it may hope.
+// Sends packets in the bystander's name that might cause answers.
 void Intruder::spoof(Instant now) {
     ++spoofed_;
     const auto udp_port = static_cast<std::uint16_t>(random_.below(4));
@@ -121,7 +121,7 @@ std::size_t Intruder::send(const erpc::Control& control, std::size_t from, std::
     return send(draft, from, to, udp_port, now);
 }
 
-// The bytes on the wire.
+// Sends a packet. Returns its bytes on the wire.
 std::size_t Intruder::send(Draft& draft, std::size_t from, std::size_t to, std::uint16_t udp_port, Instant now) {
     wire::Bth bth;
     bth.opcode = wire::kUdSendOnly;

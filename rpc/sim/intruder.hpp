@@ -1,5 +1,5 @@
 // A hostile host. It opens sessions from ever new UDP ports and holds them by pings. It sends packets in the name of a
-// bystander, which gets the answers. It sends packets again that it overheard.
+// bystander, which gets the answers. It sends overheard packets again.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace cairn::sim {
 
 class Intruder {
 public:
-    // `node`: the intruder's place in the network. `bystander`: the place of a host that never sends. The servers have
-    // the places [first_server, end_of_servers), and endpoints with the queue pair number `qpn`.
+    // Makes the host at place `node` of the network. `bystander`: the place of a host that never sends. The servers
+    // have the places [first_server, end_of_servers), and endpoints with the queue pair number `qpn`.
     Intruder(Network& network, std::size_t node, std::size_t bystander, std::size_t first_server,
              std::size_t end_of_servers, std::uint16_t path_mtu_bytes, Qpn qpn, std::uint64_t seed) noexcept
         : network_(network),

@@ -1,4 +1,4 @@
-// The threads of an endpoint's background handlers, which a simulated world plays.
+// Simulates the threads of an endpoint's background handlers.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ public:
     }
     [[nodiscard]] rpc::BackgroundPool& pool() noexcept { return *pool_; }
 
-    // Each thread begins the job that it has, if it is idle. time() says how long one takes.
+    // Lets each idle thread begin its next job. time() returns how long a job takes.
     template <class Time>
     void begin(Instant now, Time&& time) {
         for (std::uint32_t thread = 0; thread < jobs_.size(); ++thread) {
@@ -31,8 +31,8 @@ public:
             }
         }
     }
-    // Runs jobs at the end of their time: all that their worker did meanwhile must have left them alone. Returns false
-    // if a thread does not have its job any more.
+    // Runs jobs at the end of their time, so that the worker's actions up to then cannot have changed them. Returns
+    // false if a thread has lost its job.
     [[nodiscard]] bool end(Instant now) {
         bool kept = true;
         for (std::uint32_t thread = 0; thread < jobs_.size(); ++thread) {
@@ -44,7 +44,7 @@ public:
         }
         return kept;
     }
-    // When the job began whose handler runs.
+    // Returns when the job of the running handler began.
     [[nodiscard]] Instant runs_since() const noexcept { return runs_since_; }
     [[nodiscard]] Instant next_end() const noexcept {
         const auto first = std::min_element(jobs_.begin(), jobs_.end(),

@@ -39,7 +39,7 @@ void LinkedCalling::act(LinkedNode& node) {
         const std::size_t host = (node.host->host() + random_.between(1, world_.hosts() - 1)) % world_.hosts();
         connect(node, host, plan_.has_strangers && random_.chance(kMillion / 8));
     }
-    // The end of a session that is ending already is still to be told.
+    // If a session is ending already, its event is still to come.
     if (node.ending == 0 && !node.sessions.empty() && random_.chance(kMillion / 80)) {
         disconnect(node, node.sessions[random_.below(node.sessions.size())].id);
     }
@@ -85,7 +85,7 @@ LinkedCall& LinkedCalling::plan_call(LinkedNode& node, const LinkedSession& sess
     if (random_.chance(kMillion / 16)) {
         call.handling = random_.chance(kMillion / 2) ? Handling::Refused : Handling::Nobody;
     }
-    // A request that waits for another call must not be waited for by that call, however long queues are.
+    // A call must not wait for a request that waits for it, however long queues are.
     if (call.handling == Handling::Nested && session.peer < node.host->host()) {
         call.handling = Handling::AtOnce;
     }
@@ -153,7 +153,7 @@ bool LinkedCalling::post(LinkedNode& node, SessionId session, LinkedCall& call) 
             ++oracle_.counters().too_long;
             oracle_.check(system_.may_be_too_long(node, call), "a call that fits into every ring is taken", &node);
             abandon(node, call);
-            return true;  // others may be taken
+            return true;  // others may succeed
     }
     abandon(node, call);
     return false;
@@ -166,7 +166,7 @@ void LinkedCalling::cancel_some(LinkedNode& node) {
     LinkedCall& call =
         oracle_.call(*std::next(node.pending.begin(), static_cast<std::ptrdiff_t>(random_.below(node.pending.size()))));
     if (call.id == 0) {
-        return;  // another one's completion runs while it is posted
+        return;  // the post runs a completion of another call
     }
     call.cancelled = true;
     oracle_.check(node.endpoint->cancel(call.id, node.now()), "a call under way can be cancelled", &node);
@@ -179,7 +179,7 @@ void LinkedCalling::complete(LinkedNode& node, const rpc::CallResult& result) {
     const bool answered = result.status == rpc::CallStatus::Ok && !call.odd && !call.echoed;
     oracle_.end(node, call, result);
     if (const auto inner = node.nested.find(call.tag.serial); inner != node.nested.end()) {
-        node.kept.push_back(std::move(inner->second));  // however the inner call ended, the outer one gets its answer
+        node.kept.push_back(std::move(inner->second));  // the outer call gets its answer however the inner one ended
         node.nested.erase(inner);
     }
     if (!calm_ && node.endpoint != nullptr && random_.chance(kMillion / 32)) {

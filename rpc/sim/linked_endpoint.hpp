@@ -1,4 +1,4 @@
-// An endpoint of an RPC system over reliable connections, as the users of a simulated world see it.
+// The interface of endpoints over reliable connections for the users of a simulated world.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct LinkedRequest {
 };
 using LinkedHandler = void (*)(void* context, const LinkedRequest& request);
 
-// As the endpoints of rpc/copyrpc and rpc/scalerpc.
+// The functions are those of the endpoints of rpc/copyrpc and rpc/scalerpc.
 class LinkedEndpoint {
 public:
     LinkedEndpoint() = default;
@@ -35,9 +35,9 @@ public:
     virtual ~LinkedEndpoint() = default;
 
     virtual Status listen(std::uint16_t port) = 0;
-    // All handlers get `context`.
+    // Sets the callbacks. All handlers get `context`.
     virtual void set_callbacks(rpc::LinkCallback on_event, LinkedHandler handler, void* context) = 0;
-    // Requests of this type go to the handler.
+    // Sends requests of this type to the handler.
     virtual void serve(std::uint8_t type) = 0;
     virtual Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) = 0;
     virtual void disconnect(SessionId id, Instant now) = 0;
@@ -47,7 +47,7 @@ public:
     virtual bool respond(const rpc::RequestHandle& handle, Instant now) = 0;
     virtual bool answer(const rpc::RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) = 0;
     virtual bool refuse(const rpc::RequestHandle& handle, Instant now) = 0;
-    // False if the handle is stale, or the system retains no payloads.
+    // Returns false if the handle is stale, or the system retains no payloads.
     virtual bool retain(const rpc::RequestHandle& handle) = 0;
     [[nodiscard]] virtual std::size_t sessions_open() const = 0;
     [[nodiscard]] virtual std::uint32_t calls_pending() const = 0;

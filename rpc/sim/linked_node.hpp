@@ -1,5 +1,5 @@
-// A worker in a simulated world of calls over reliable connections: the production endpoint, what its users have under
-// way, and the notes of the checks.
+// A worker in a simulated world of calls over reliable connections: the production endpoint, its users' operations, and
+// the state of the checks.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,32 @@ class LinkedCalling;
 class LinkedOracle;
 class LinkedServing;
 
-// How a request is handled, its type on the wire.
+// The way in which a request is handled. It is the request's type on the wire.
 enum class Handling : std::uint8_t {
     AtOnce = 1,
     Later,     // without its payload
-    Retained,  // later, with its payload, which may be a part of the answer
-    Nested,    // after a call to another host, or over the session by which it came
+    Retained,  // later, with its payload; the answer may be a part of the payload
+    Nested,    // after a call to another host, or over the session of the request
     Refused,
-    Background,  // on a thread, which the world plays
-    Legacy,      // later; on a thread once one has outlasted a slice
+    Background,  // on a thread, which the world simulates
+    Legacy,      // later; on a thread once a request has outlasted a slice
     Nobody,      // there is no such handler
 };
 
-// One call, from its posting to its completion. Nothing moves it.
+// One call, from its posting to its completion. It never moves.
 struct LinkedCall {
     CallTag tag{};  // its client is the number of a node
     Handling handling = Handling::AtOnce;
     std::vector<std::uint8_t> request;
-    rpc::MsgBuffer response{};      // the call's response buffer; invalid: it has none
-    std::uint32_t answer_room = 0;  // of the buffer, else of its endpoint
+    rpc::MsgBuffer response{};      // the call's response buffer; invalid if it has none
+    std::uint32_t answer_room = 0;  // size of the buffer, or the endpoint's size
     std::uint32_t written = 0;      // bytes of the answer that the handler wrote
-    std::uint64_t session = 0;      // serial of the session; 0: its calls are not told apart
+    std::uint64_t session = 0;      // serial of the session; 0: the checks do not distinguish its calls
     rpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock
-    Instant over = Instant::never();      // the same by the world's
+    Instant over = Instant::never();      // the same by the world's clock
     bool ends_with_endpoint = false;
-    bool odd = false;        // the call goes to a stranger
+    bool odd = false;        // the call goes to a hostile peer
     bool abandoned = false;  // the call was never posted, or its client was restarted
     bool echoed = false;     // the answer is a part of the request
     bool refused = false;
@@ -58,29 +58,29 @@ struct LinkedCall {
     std::uint32_t completions = 0;
 };
 
-// A request that is answered later. `payload` is that of a retained request.
+// A request that is answered later. `payload` is set if it was retained.
 struct KeptRequest {
     Instant due{};
     rpc::RequestHandle handle{};
     std::uint32_t serial = 0;
     std::span<const std::uint8_t> payload{};
     rpc::KeptRequest kept{};
-    bool forgotten = false;  // it gets no answer
+    bool forgotten = false;  // the handler never answers it
 };
 
 // A session that its client believes to be alive.
 struct LinkedSession {
     SessionId id{};
-    std::uint64_t serial = 0;  // of all sessions in the world
-    std::size_t peer = 0;      // its host
-    bool odd = false;          // the peer is a stranger; only the session's end is promised
+    std::uint64_t serial = 0;  // counts all sessions in the world
+    std::size_t peer = 0;      // the peer's host
+    bool odd = false;          // the peer is hostile; only the session's end is promised
     bool open = false;
 };
 
 struct LinkedLimits {
     std::uint16_t sessions_max = 0;
     std::uint32_t calls_max = 0;
-    std::uint32_t job_answer_bytes = 0;  // the longest answer of a thread; all nodes have the same
+    std::uint32_t job_answer_bytes = 0;  // the longest answer of a thread; the same at all nodes
 };
 
 struct LinkedNode {
@@ -100,22 +100,22 @@ struct LinkedNode {
         return nullptr;
     }
 
-    // State of the process. A restart makes it anew.
-    std::unique_ptr<connections::Home> own_home;  // unless others on the worker have one
+    // The state of the process. A restart makes it anew.
+    std::unique_ptr<connections::Home> own_home;  // unless other users of the worker have one
     std::unique_ptr<verbs::Device> device;
     std::optional<rpc::MsgPool> pool;
     std::unique_ptr<LinkedStranger> stranger;
     std::unique_ptr<LinkedEndpoint> endpoint;
-    LinkedLimits limits{};            // of the endpoint
-    std::uint64_t buffers_begun = 0;  // that the endpoint had from its beginning
+    LinkedLimits limits{};            // the endpoint's
+    std::uint64_t buffers_begun = 0;  // buffers that the endpoint holds from its beginning
     std::vector<LinkedSession> sessions;
     std::vector<KeptRequest> kept;
     std::map<std::uint64_t, KeptRequest> nested;            // by serial of the inner call
-    std::set<std::uint32_t> pending;                        // serials of its calls
-    std::set<std::pair<Instant, std::uint32_t>> deadlines;  // of these, with the serials
-    std::map<std::uint64_t, std::uint32_t> last_executed;   // serial of the call, by its session
+    std::set<std::uint32_t> pending;                        // serials of the node's calls
+    std::set<std::pair<Instant, std::uint32_t>> deadlines;  // deadlines of these calls, with the serials
+    std::map<std::uint64_t, std::uint32_t> last_executed;   // by session: serial of the call that was executed last
     Instant next_act{};
-    int ending = 0;  // inside the completions of calls whose session ends; the session's end is told after them
+    int ending = 0;  // inside completions of calls whose session ends; the callback of that end comes after them
 };
 
 }  // namespace cairn::sim

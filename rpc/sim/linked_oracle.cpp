@@ -17,7 +17,7 @@ LinkedCall& LinkedOracle::add(const LinkedNode& client) {
 
 namespace {
 
-constexpr Duration kRounded = microseconds(1);  // what time is left
+constexpr Duration kRounded = microseconds(1);  // unit of the time that is left
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void LinkedOracle::run_job(LinkedNode& server, rpc::BackgroundRequest& request, 
     LinkedCall* const call = begin(server, request.payload(), began);
     ++counters_.in_background;
     if (call == nullptr) {
-        return;  // a stranger's
+        return;  // from a hostile peer
     }
     check(call->handling == static_cast<Handling>(request.type()), "a request has its type", &server);
     const std::span<std::uint8_t> room = request.reserve(call->tag.response_bytes);
@@ -72,7 +72,7 @@ bool LinkedOracle::is_answer(const LinkedCall& call, std::span<const std::uint8_
                        : is_response(answer, call.written, call.tag);
 }
 
-// Clients are workers. A response is for one of them; of a request only its host is known.
+// Checks a frame. Clients are workers. A response belongs to one of them; of a request only the host is known.
 void LinkedOracle::check_frame(std::size_t to, const Frame& frame) {
     const std::size_t from = world_.network().node_of(frame.source());
     const auto workers = to < world_.hosts() ? world_.workers_of(to) : std::span<const std::unique_ptr<Node>>{};
@@ -100,7 +100,7 @@ bool LinkedOracle::is_sent_to_strangers(const Owner& owner) const {
            calls_[owner.serial].tag.client == owner.client;
 }
 
-// Where something may keep a request back on its way, nobody knows how late it is.
+// Checks deadlines. If something may delay a request on its way, its lateness is unknown.
 void LinkedOracle::check_in_time(const LinkedNode& server, const LinkedCall& call, Instant began) {
     if (call.over == Instant::never() || !world_.mix().is_prompt()) {
         return;
@@ -119,11 +119,11 @@ void LinkedOracle::end(LinkedNode& client, LinkedCall& call, const rpc::CallResu
     if (!call.odd) {
         check_result(client, call, result);
     }
-    // The request's memory is the caller's again: from now on it may hold anything.
+    // The caller may use the request's memory again, so from now on it may hold anything.
     std::fill(call.request.begin(), call.request.end(), kOverwritten);
 }
 
-// A server whose clock leapt takes a request that waits for a thread for expired.
+// True if a server whose clock has leapt may take a request that waits for a thread for expired.
 bool LinkedOracle::may_expire_early(const LinkedCall& call) const {
     const bool waits = system_.stages_requests() || call.handling == Handling::Background ||
                        call.handling == Handling::Legacy || !system_.keeps_order(call);

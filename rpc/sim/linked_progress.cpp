@@ -1,4 +1,4 @@
-// What must come about in a network that is well.
+// Checks of progress in a network without faults.
 #include <algorithm>
 #include <numeric>
 
@@ -23,7 +23,7 @@ void LinkedScenario::run_until(Done&& done, const char* promise) {
         if (world_.broken() || done()) {
             return;
         }
-        // The first node that has something left is named.
+        // Names the first node that has something left.
         oracle_.check(node->pending.empty() && node->kept.empty() && node->endpoint->sessions_open() == 0, promise,
                       node.get());
     }
@@ -49,7 +49,7 @@ std::size_t LinkedScenario::sessions_open() const {
                            [](std::size_t sum, const auto& node) { return sum + node->endpoint->sessions_open(); });
 }
 
-// Each session is open, and has one at its peer.
+// True if each session is open, and has one at its peer.
 bool LinkedScenario::is_whole() const {
     const bool open = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
         return std::all_of(node->sessions.begin(), node->sessions.end(),
@@ -58,7 +58,7 @@ bool LinkedScenario::is_whole() const {
     return open && sessions_open() == 2 * own_sessions();
 }
 
-// Behind or beside what waits, whichever is so.
+// Makes calls that wait, whether or not other calls wait, too.
 void LinkedScenario::call_and_wait() {
     for (const auto& node : nodes_) {
         if (!node->sessions.empty() && !world_.broken()) {
@@ -68,7 +68,7 @@ void LinkedScenario::call_and_wait() {
     }
 }
 
-// Each session is used; then nobody says anything for long.
+// Uses each session. Then all users are silent for long.
 void LinkedScenario::use_all() {
     const LinkedCounters before = oracle_.counters();
     const std::size_t sessions = own_sessions();
@@ -78,7 +78,7 @@ void LinkedScenario::use_all() {
             calling_.post_some(*node, session, kCallsEach);
         }
         if (world_.mix().node.clock_jump_every.ns != 0) {
-            node->host->jump();  // costs no session
+            node->host->jump();  // a jump costs no session
         }
     }
     call_and_wait();
@@ -88,7 +88,7 @@ void LinkedScenario::use_all() {
     oracle_.check(after.disconnected == before.disconnected && after.calls_lost == before.calls_lost &&
                       after.deadlines_passed == before.deadlines_passed,
                   "every call after healing is answered");
-    world_.run_until(world_.now() + plan_.peer_timeout * 3);  // probes alone keep the sessions
+    world_.run_until(world_.now() + plan_.peer_timeout * 3);  // only probes keep the sessions
     oracle_.check(sessions == own_sessions() && is_whole(), "idle sessions stay");
 }
 
@@ -116,7 +116,7 @@ void LinkedScenario::end_all() {
     check_nothing_left();
 }
 
-// From each worker to each other host, one after the other: there is always room for one.
+// Connects each worker to each other host, one after the other, so that there is always room for one.
 void LinkedScenario::connect_each() {
     for (const auto& node : nodes_) {
         for (std::size_t to = 0; to < world_.hosts() && !world_.broken(); ++to) {
@@ -133,11 +133,11 @@ void LinkedScenario::connect_each() {
     }
 }
 
-// Whatever happened before.
+// Checks progress, whatever happened before.
 void LinkedScenario::check_progress() {
     call_and_wait();
     run_until_answered();
-    world_.run_until(world_.now() + plan_.peer_timeout * 2);  // who has lost its peer may still not know it
+    world_.run_until(world_.now() + plan_.peer_timeout * 2);  // an end that has lost its peer may not know it yet
     run_until([this] { return is_whole(); }, "every session is whole, or both ends know that it is over");
     if (world_.broken()) {
         return;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr Duration kActsEvery = microseconds(300);
 constexpr std::uint64_t kSkipped = 4096;
-constexpr std::uint64_t kLooksEach = 8;   // writes of a stranger, until it is known again what it has got
-constexpr std::uint64_t kPromptEach = 8;  // of so many worlds one is prompt
+constexpr std::uint64_t kLooksEach = 8;   // writes of a hostile peer between two looks at the bytes that it got
+constexpr std::uint64_t kPromptEach = 8;  // one in this many worlds is prompt
 
 }  // namespace
 
@@ -43,8 +43,8 @@ WorldShape LinkedPlan::shape_of_world(std::uint64_t seed) const {
     return shape;
 }
 
-// What is late comes within the packet lifetime that connections reckon with. In some worlds nothing is: there it is
-// known which requests come too late.
+// Returns the faults. Late packets come within the packet lifetime that connections assume. In some worlds no packet is
+// late, so it is known which requests come too late.
 FaultMix LinkedPlan::mix_of_world(std::uint64_t seed) {
     const FaultMix mix = FaultMix::from_seed(seed).within(
         {.late_copy_most = milliseconds(4), .stall_max = milliseconds(3), .restart_every = milliseconds(30)});
@@ -77,7 +77,7 @@ void LinkedScenario::start(Node& host) {
     node.device = std::make_unique<verbs::Device>(host.worker());
     const VerbsProcesses& processes = others_ != nullptr ? others_->processes() : processes_;
     if (others_ == nullptr) {
-        // A process may have the queue pair numbers and keys of the one before it, but not its starting PSNs.
+        // A process may get queue pair numbers and keys of the process before it, but not its starting PSNs.
         for (std::uint64_t left = random_.below(kSkipped); left > 0; --left) {
             (void)host.worker().engine().unguessable();
         }
@@ -99,7 +99,7 @@ void LinkedScenario::start(Node& host) {
     node.next_act = world_.now() + random_.between(Duration{}, kActsEvery);
 }
 
-// What ends with the endpoint is told, the rest is forgotten, and every buffer comes back.
+// Ends the process. Calls with ends_with_endpoint complete, others are forgotten, and every buffer must be free again.
 void LinkedScenario::stop(Node& host) {
     LinkedNode& node = at(host);
     count(node);
@@ -163,7 +163,7 @@ void LinkedScenario::act(Node& host) {
     }
 }
 
-// Datagrams are others'.
+// Checks frames of connections. Datagrams belong to other scenarios.
 void LinkedScenario::on_delivery(std::size_t to, const Frame& frame) {
     const wire::OpcodeTraits* const opcode = wire::find_opcode(frame.udp_bytes()[0]);
     if (opcode != nullptr && opcode->service == wire::Service::Rc && !frame.damaged) {

@@ -1,5 +1,5 @@
-// Hosts whose endpoints call each other over reliable connections, beside strangers that break the rules, in a
-// simulated world: the network loses, doubles, damages, delays and reorders, and processes stall, die and begin anew.
+// Hosts whose endpoints call each other over reliable connections, next to hostile peers, in a simulated world. The
+// network loses, duplicates, damages, delays and reorders packets. Processes stall, die and begin anew.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace cairn::sim {
 
 class LinkedScenario final : public Scenario {
 public:
-    // The system outlives the scenario. `others` has the connections of each worker if it is not nullptr. It
-    // stands before this scenario in the world.
+    // Makes the scenario. The system outlives it. If `others` is not nullptr, it has the connections of each worker. It
+    // comes before this scenario in the world.
     LinkedScenario(World& world, const LinkedPlan& plan, LinkedSystem& system, VerbsScenario* others);
 
     [[nodiscard]] const LinkedCounters& counters() const noexcept { return oracle_.counters(); }

@@ -68,7 +68,7 @@ void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
     }
 }
 
-// In words, or by forgetting it at once or later.
+// Refuses a request: explicitly, or by forgetting it at once or later.
 void LinkedServing::refuse(LinkedNode& node, const LinkedRequest& request) {
     const std::uint64_t choice = random_.below(3);
     if (choice == 0) {
@@ -78,7 +78,7 @@ void LinkedServing::refuse(LinkedNode& node, const LinkedRequest& request) {
     }
 }
 
-// In any way, or never.
+// Answers a hostile peer's request in any way, or never.
 void LinkedServing::execute_strange(LinkedNode& node, const LinkedRequest& request) {
     const std::uint64_t choice = random_.below(4);
     if (choice == 0) {
@@ -98,7 +98,7 @@ void LinkedServing::keep(LinkedNode& node, const LinkedRequest& request, const L
                          with_payload ? request.payload : std::span<const std::uint8_t>{}, request.keep()});
 }
 
-// Over a session of its own, or over the one by which the request came. False: there is none that takes a call.
+// Makes a call over a session of its own, or over that of the request. Returns false if no session takes a call.
 bool LinkedServing::call_another(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call) {
     const bool back = system_.calls_back() && random_.chance(kMillion / 2);
     if (!back && node.sessions.empty()) {
@@ -147,7 +147,7 @@ bool LinkedServing::answer(LinkedNode& node, const KeptRequest& request) {
     return answered;
 }
 
-// A pool without memory gives no room; a copy needs none.
+// Answers in a room or with a copy. A pool without memory has no room, but a copy needs none.
 bool LinkedServing::answer_by_hand(LinkedNode& node, const KeptRequest& request,
                                    std::span<const std::uint8_t> message) {
     LinkedEndpoint& endpoint = *node.endpoint;

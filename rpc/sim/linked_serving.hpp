@@ -1,5 +1,5 @@
-// The handlers of a simulated world of calls over connections: they answer at once or later, keep requests, refuse, and
-// call others.
+// The handlers of a simulated world of calls over connections. They answer at once or later, keep requests, refuse, and
+// make calls.
 #pragma once
 
 #include "rpc/sim/linked_calling.hpp"
@@ -13,9 +13,9 @@ public:
 
     // Sets the handlers of a new process.
     void start(LinkedNode& node);
-    // Answers what is due.
+    // Sends the answers that are due.
     void answer_kept(LinkedNode& node);
-    // From now on no handler ends a session.
+    // From now on handlers end no session.
     void set_calm() noexcept { calm_ = true; }
 
 private:
@@ -24,7 +24,7 @@ private:
     void refuse(LinkedNode& node, const LinkedRequest& request);
     bool call_another(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call);
     void keep(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call, bool with_payload);
-    // Returns false if the handle is stale.
+    // Answers a kept request. Returns false if the handle is stale.
     bool answer(LinkedNode& node, const KeptRequest& request);
     bool answer_by_hand(LinkedNode& node, const KeptRequest& request, std::span<const std::uint8_t> message);
 

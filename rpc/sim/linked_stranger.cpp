@@ -81,7 +81,7 @@ void LinkedStranger::act(std::size_t host, std::uint16_t port) {
     }
 }
 
-// In order, or not.
+// Ends a connection, in an orderly way or not.
 void LinkedStranger::end(verbs::ConnectionId id) {
     if (random_.chance(kMillion / 2)) {
         (void)connector_->disconnect(id, {}, node_.now());
@@ -115,7 +115,7 @@ void LinkedStranger::connect(std::size_t host, std::uint16_t port) {
     }
 }
 
-// Accepts, refuses, or leaves the peer without an answer.
+// Accepts a request, refuses it, or does not answer it.
 void LinkedStranger::on_requested(const cm::Requested& requested) {
     const std::uint64_t choice = random_.below(4);
     if (choice == 0) {
@@ -153,7 +153,7 @@ void LinkedStranger::look() {
         }
     }
     std::array<verbs::Completion, 32> done;
-    while (queue_->poll(done) != 0) {  // whatever became of what it wrote
+    while (queue_->poll(done) != 0) {  // the results of its writes do not matter
     }
 }
 

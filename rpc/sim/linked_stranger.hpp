@@ -1,5 +1,5 @@
-// A stranger to an RPC system over connections: a program on an honest host that makes connections by itself, with a
-// sound greeting or another one, and writes by hand. It takes connections as well, and may never answer.
+// A hostile peer of an RPC system over connections: a program on an honest host. It connects with a valid greeting or
+// another one, and writes by hand. It also accepts connections, and may never answer.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace cairn::sim {
 
 class LinkedStranger {
 public:
-    static constexpr std::uint16_t kPort = 7473;  // where it listens
+    static constexpr std::uint16_t kPort = 7473;  // port on which it listens
 
-    // The node's worker and the home outlive the stranger. `listens`: nobody else of the host does. `bytes`: of its
-    // memory, which peers may write and read.
+    // Makes the peer. The node's worker and the connections outlive it. `listens`: it is the host's only listener.
+    // `bytes`: size of its memory, which its peers may write and read.
     LinkedStranger(World& world, Node& node, connections::Home& home, std::uint32_t path_mtu_bytes, std::size_t bytes);
     virtual ~LinkedStranger();
     LinkedStranger(const LinkedStranger&) = delete;
     LinkedStranger& operator=(const LinkedStranger&) = delete;
 
-    // A step of it. May connect to this port of this host.
+    // Makes a step. May connect to this port of this host.
     void act(std::size_t host, std::uint16_t port);
-    // Hears what its connector says.
+    // Handles the events of its connector.
     void look();
-    // Gives up all that it has.
+    // Gives up all its connections.
     void leave();
 
     [[nodiscard]] std::uint64_t connected() const noexcept { return connected_; }
@@ -39,9 +39,9 @@ public:
 protected:
     static constexpr std::uint32_t kContactsMost = 3;
     enum class Manner : std::uint8_t {
-        Asks,     // sound requests; it need not read the answers
-        Mutates,  // sound requests, with a byte that is wrong
-        Babbles,  // any bytes
+        Asks,     // sends valid requests; it need not read the answers
+        Mutates,  // sends valid requests with a wrong byte
+        Babbles,  // sends random bytes
         Silent,
         Count,
     };
@@ -51,19 +51,19 @@ protected:
         Manner manner = Manner::Silent;
         std::uint32_t number = 0;  // no other contact has it at the same time
         cm::PrivateBytes said{};   // by the peer
-        bool asked = false;        // the stranger began
+        bool asked = false;        // the hostile peer began the connection
         bool up = false;
-        std::uint32_t place = 0;  // for the system's use, likewise the next
+        std::uint32_t place = 0;  // for the system's use, as the next
         std::uint32_t sequence = 0;
     };
 
-    // What a new contact says to its peer. The bytes are read before the next call.
+    // Returns the greeting of a new contact. The bytes are read before the next call.
     [[nodiscard]] virtual std::span<const std::uint8_t> greeting(Contact& contact) = 0;
     virtual void on_up(Contact&) {}
-    // A step of a contact that is up, and is not silent.
+    // Makes a step of a connected contact that is not silent.
     virtual void speak(Contact& contact) = 0;
 
-    // Flips a bit of a contact that mutates, at times; scrambles the end of one that babbles.
+    // For a contact that mutates: sometimes flips a bit. For one that sends random bytes: scrambles the end.
     void spoil(const Contact& contact, std::span<std::uint8_t> bytes);
     void scramble(std::span<std::uint8_t> bytes);
     void post(Contact& contact, const verbs::SendRequest& request);

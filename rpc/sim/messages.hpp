@@ -1,5 +1,5 @@
-// The contents of messages in a simulated workload. They follow from the call's tag, so that any party can tell a right
-// message from a wrong one, and whose message bytes come from wherever they are found.
+// The contents of messages in a simulated workload. They follow from the call's tag. So any part of a test can judge a
+// message, and can name the owner of message bytes wherever they are found.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace cairn::sim {
 
-// The start of every request: whose call it is, and how long the response must be.
+// The start of every request: its call, and the length of its response.
 struct CallTag {
     std::uint32_t client = 0;
-    std::uint32_t serial = 0;  // counts all calls in the world; kInnerCall: a call that a handler makes
+    std::uint32_t serial = 0;  // counts all calls in the world; kInnerCall: a call of a handler
     std::uint32_t response_bytes = 0;
 
     [[nodiscard]] static CallTag read(std::span<const std::uint8_t> message) noexcept {
@@ -24,17 +24,17 @@ struct CallTag {
 
 constexpr std::uint32_t kInnerCall = 0xffffffffU;
 
-// Returns how much of the response a handler writes. Some leave the end of their room as it is.
+// Returns how much of the response a handler writes. Some handlers leave the end of their room as it is.
 [[nodiscard]] constexpr std::uint32_t written_of(const CallTag& tag) noexcept {
     return tag.serial != kInnerCall && tag.serial % 16 == 7 ? tag.response_bytes / 3 : tag.response_bytes;
 }
 
 constexpr std::uint32_t kBriefMost = 100;    // bytes of a short message
-constexpr std::uint8_t kOverwritten = 0xdd;  // each byte of a buffer that is its owner's again
+constexpr std::uint8_t kOverwritten = 0xdd;  // each byte of a buffer that its owner may use again
 
 enum class Part : std::uint8_t { Request, Response };
 
-// Whose content bytes are.
+// The message to which bytes belong.
 struct Owner {
     std::uint32_t client = 0;
     std::uint32_t serial = 0;
@@ -42,8 +42,8 @@ struct Owner {
 };
 
 // A message is a sequence of words of 8 bytes. Each is a number that has the owner in its high bits and the word's
-// place in its low bits, under a bijection. Numbers of two words that lie one behind the other are next to each other.
-// Of two random words that is so once in 2^64.
+// place in its low bits, under a bijection. Successive words have successive numbers. Two random words do so once in
+// 2^64 cases.
 struct ContentWord {
     static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;  // odd
     static constexpr unsigned kPlaceBits = 21;                     // 16 MB
@@ -51,7 +51,7 @@ struct ContentWord {
     static constexpr unsigned kNumberBits = 60;  // clients are fewer than 64
 
     [[nodiscard]] static constexpr std::uint64_t inverse_of(std::uint64_t odd) noexcept {
-        std::uint64_t inverse = odd;  // right in the three lowest bits; each step doubles their number
+        std::uint64_t inverse = odd;  // right in the three lowest bits; each step doubles the number of right bits
         for (int i = 0; i < 5; ++i) {
             inverse *= 2 - odd * inverse;
         }
@@ -84,7 +84,7 @@ struct ContentWord {
 };
 static_assert(ContentWord::shown(ContentWord::hidden(0x123456789abcdefU)) == 0x123456789abcdefU);
 
-// Calls f(i, octets) for the pieces of words that a message of so many bytes has from byte `first` on.
+// Calls f(i, octets) for each part of a word in a message of this length, from byte `first` on.
 template <class F>
 void for_each_piece(std::size_t first, std::size_t bytes, const CallTag& tag, Part part, F&& f) noexcept {
     for (std::size_t i = first; i < bytes;) {
@@ -106,7 +106,7 @@ inline void fill_response(std::span<std::uint8_t> message, const CallTag& tag) n
     fill(message, 0, tag, Part::Response);
 }
 
-// `message` has at least sizeof(CallTag) bytes.
+// Fills a request of at least sizeof(CallTag) bytes.
 inline void fill_request(std::span<std::uint8_t> message, const CallTag& tag) noexcept {
     std::memcpy(message.data(), &tag, sizeof(tag));
     fill(message, sizeof(tag), tag, Part::Request);
@@ -122,7 +122,7 @@ inline void fill_request(std::span<std::uint8_t> message, const CallTag& tag) no
     return right;
 }
 
-// Calls f(owner) for content of messages in `bytes`, wherever it lies. Content of less than 23 bytes may go unseen.
+// Calls f(owner) for message content in `bytes`, wherever it lies. Content of less than 23 bytes may go unseen.
 template <class F>
 void for_each_owner(std::span<const std::uint8_t> bytes, F&& f) {
     for (std::size_t at = 0; at + 2 * sizeof(std::uint64_t) <= bytes.size(); ++at) {
@@ -135,20 +135,20 @@ void for_each_owner(std::span<const std::uint8_t> bytes, F&& f) {
     }
 }
 
-// True if all bytes are 0, as those of room that nobody has written to.
+// True if all bytes are 0, as in room that was not written to.
 [[nodiscard]] inline bool is_clean(std::span<const std::uint8_t> bytes) noexcept {
     return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t each) { return each == 0; });
 }
 
-// Writes the response, or a part of it, into the room that a handler got for it. Returns false if the room is not what
-// it asked for, or holds something.
+// Writes the response, or a part of it, into the room that a handler got for it. Returns false if the room has a wrong
+// size, or is not empty.
 [[nodiscard]] inline bool write_response(std::span<std::uint8_t> room, const CallTag& tag) noexcept {
     const bool right = room.size() == tag.response_bytes && is_clean(room);
     fill_response(room.first(std::min<std::size_t>(written_of(tag), room.size())), tag);
     return right;
 }
 
-// True if the response begins with `written` bytes that its handler wrote, and nothing was written behind them.
+// True if the response begins with `written` bytes of its handler, and the rest is empty.
 [[nodiscard]] inline bool is_response(std::span<const std::uint8_t> response, std::size_t written,
                                       const CallTag& tag) noexcept {
     written = std::min(written, response.size());

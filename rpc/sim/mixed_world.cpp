@@ -6,7 +6,7 @@ namespace cairn::sim {
 
 namespace {
 
-// As much goes wrong as elsewhere, in a shorter time: datagrams leave all the time.
+// Returns as many faults as elsewhere, in a shorter time: datagrams leave all the time.
 FaultMix mix_of(std::uint64_t seed) {
     return FaultMix::from_seed(seed).within({.late_copy_most = milliseconds(4),
                                              .stall_every = milliseconds(3),
@@ -24,7 +24,7 @@ WorldShape shape_of(std::uint64_t seed, const MixedPlan& plan) {
     shape.family = plan.erpc.family;
     shape.most_bytes =
         static_cast<std::uint16_t>(plan.erpc.path_mtu_bytes + roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
-    shape.paths = 256;  // more than a burst: eRPC's strangers have one for each of their many UDP ports
+    shape.paths = 256;  // more than a burst: eRPC's hostile peers have one for each of their many UDP ports
     shape.engine.max_queue_pairs = 96;
     shape.engine.max_regions = 160;
     shape.engine.held_packets = 64;
@@ -33,15 +33,15 @@ WorldShape shape_of(std::uint64_t seed, const MixedPlan& plan) {
     return shape;
 }
 
-// Strangers who hold places are in worlds of their own.
+// Adds users. Hostile peers that hold places are in worlds of their own.
 void join(LinkedPlan& users, const MixedPlan& plan) {
     users.path_mtu_bytes = plan.erpc.path_mtu_bytes;
     users.has_strangers = false;
     users.alone = false;
 }
 
-// The connections of copyrpc and ScaleRPC are those of the others' manager if there is one. Without it a worker has a
-// manager for one of both.
+// Adds users over connections. copyrpc and ScaleRPC use the other scenarios' connection manager, if there is one.
+// Otherwise a worker has one manager for both.
 void add_linked(std::uint64_t seed, MixedPlan& plan) {
     plan.has_copyrpc = Random(seed ^ 0xc0b1U).chance(kMillion / 2);
     plan.copyrpc = CopyrpcPlan::from_seed(seed);
@@ -50,7 +50,7 @@ void add_linked(std::uint64_t seed, MixedPlan& plan) {
     plan.scalerpc = ScalerpcPlan::from_seed(seed);
     join(plan.scalerpc.users, plan);
     const bool has_guests = plan.has_copyrpc || plan.has_scalerpc;
-    plan.connections.moody = plan.connections.moody && !has_guests;  // it would end what all have
+    plan.connections.moody = plan.connections.moody && !has_guests;  // otherwise it would end all users' connections
     plan.connections.has_guests = has_guests;
 }
 

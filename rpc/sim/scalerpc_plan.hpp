@@ -1,4 +1,4 @@
-// The choices of a seed about the users of ScaleRPC, besides their faults.
+// The seed's choices for the users of ScaleRPC, in addition to the faults.
 #pragma once
 
 #include <cstdint>

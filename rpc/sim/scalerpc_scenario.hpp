@@ -1,4 +1,4 @@
-// Hosts whose endpoints call each other in slices of time, beside strangers, in a simulated world.
+// Hosts whose endpoints call each other in slices of time, next to hostile peers, in a simulated world.
 #pragma once
 
 #include "rpc/sim/linked_scenario.hpp"
@@ -8,7 +8,7 @@ namespace cairn::sim {
 
 class ScalerpcUsers {
 public:
-    // `others`: as in LinkedScenario.
+    // `others`: see LinkedScenario.
     ScalerpcUsers(World& world, const ScalerpcPlan& plan, VerbsScenario* others = nullptr)
         : system_(world, plan), scenario_(world, plan.users, system_, others) {}
 
@@ -32,7 +32,7 @@ private:
         : World(seed, shape_of(seed, plan), LinkedPlan::mix_of_world(seed)), users_(*this, plan) {
         add(users_.scenario());
     }
-    // A server has more clients than a group.
+    // Gives a server more clients than a group has.
     [[nodiscard]] static WorldShape shape_of(std::uint64_t seed, const ScalerpcPlan& plan) {
         WorldShape shape = plan.users.shape_of_world(seed);
         shape.engine.max_queue_pairs = 64;

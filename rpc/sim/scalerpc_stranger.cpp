@@ -73,7 +73,7 @@ scalerpc::Request ScalerpcStranger::any_request(std::uint32_t sequence) {
             std::span(payload_).first(random().below(most + 1))};
 }
 
-// The request in the block says that it is longer than it is: what lay in front of it would be a part of it.
+// Makes the request in the block longer than it is, so that bytes before it would be a part of it.
 void ScalerpcStranger::name_more(std::span<std::uint8_t> block) {
     scalerpc::RawTrailer raw;
     std::uint8_t* const at = block.data() + block.size() - sizeof(raw);
@@ -82,7 +82,7 @@ void ScalerpcStranger::name_more(std::span<std::uint8_t> block) {
     std::memcpy(at, &raw, sizeof(raw));
 }
 
-// The next request of the slice; at times one for elsewhere, or the end of one alone.
+// Writes the next request of the slice. Sometimes writes it to another place, or only its end.
 void ScalerpcStranger::write_request(Contact& contact) {
     Part& part = parts_[contact.number];
     std::vector<std::uint8_t> block(shape_.bytes);
@@ -101,7 +101,7 @@ void ScalerpcStranger::write_request(Contact& contact) {
     ++part.next;
 }
 
-// Names requests that it has staged.
+// Writes an entry that names staged requests.
 void ScalerpcStranger::write_entry(Contact& contact) {
     const auto welcome = scalerpc::Control::parse(answers_of(contact).data() + scalerpc::kWelcomeOffset);
     if (!welcome || welcome->news.kind != News::Kind::Welcome) {
@@ -140,7 +140,7 @@ News ScalerpcStranger::any_news() {
     return news;
 }
 
-// An answer, or a control word, of any kind.
+// Writes an answer or a control word of any kind.
 void ScalerpcStranger::speak_as_server(Contact& contact) {
     const auto peer = scalerpc::Hello::parse(std::span(contact.said.octets).first(contact.said.size));
     if (!peer || peer->shape != shape_) {
@@ -168,7 +168,7 @@ void ScalerpcStranger::speak_as_server(Contact& contact) {
           peer->answers.rkey);
 }
 
-// The bytes lie in the contact's memory until they have left; the next ones may take their place.
+// Writes bytes. They lie in the contact's memory until they have left; later bytes may overwrite them.
 void ScalerpcStranger::write(Contact& contact, std::span<const std::uint8_t> bytes, std::uint64_t address, Rkey rkey) {
     const std::span<std::uint8_t> room = memory_of(contact).last(shape_.bytes);
     std::copy(bytes.begin(), bytes.end(), room.begin());

@@ -1,4 +1,4 @@
-// A stranger to ScaleRPC that writes entries, requests and answers by hand, whether it is its turn or not.
+// A hostile peer of ScaleRPC that writes entries, requests and answers by hand, in its turn or not.
 #pragma once
 
 #include <array>
@@ -16,14 +16,15 @@ public:
           shape_(shape) {}
 
 private:
-    // What a contact knows of its server.
+    // A contact's knowledge of its server.
     struct Part {
-        scalerpc::News grant{};  // of the slice
-        std::uint32_t next = 0;  // the first request that the server has not taken, as far as it said
+        scalerpc::News grant{};  // the slice's
+        std::uint32_t next = 0;  // the first request that the server has not taken, by its own word
         std::uint32_t acknowledged = 0;
-        bool overstays = false;  // it says of no slice that it has left it, and goes on writing
+        bool overstays = false;  // it never confirms that it has left a slice, and goes on writing
     };
-    // Its staged requests, then its control words and answers, then what it writes.
+    // Returns the size of a contact's memory: its staged requests, its control words and answers, and its outgoing
+    // bytes.
     [[nodiscard]] static constexpr std::uint32_t part_bytes(const scalerpc::BlockShape& shape) {
         return 2 * shape.session_bytes() + scalerpc::kControlBytes + shape.bytes;
     }
@@ -52,8 +53,8 @@ private:
 
     const scalerpc::BlockShape shape_;
     std::array<Part, kContactsMost> parts_{};  // by the contact's number
-    std::array<std::uint8_t, 24> payload_{};   // of any_request()
-    scalerpc::RawHello hello_{};               // as greeting() returns it
+    std::array<std::uint8_t, 24> payload_{};   // for any_request()
+    scalerpc::RawHello hello_{};               // the value that greeting() returns
 };
 
 }  // namespace cairn::sim

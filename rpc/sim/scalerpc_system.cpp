@@ -21,7 +21,7 @@ constexpr std::uint64_t kBatchMost = 12;
 constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
                                          Handling::Nested, Handling::Background, Handling::Legacy};
 
-// A call whose answer is kept for who collects it; nullptr if there is no memory for that.
+// Returns a call whose answer is kept until it is collected, or nullptr if there is no memory for that.
 LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session, Instant deadline) {
     LinkedCall& call = node.calling->plan_call(node, session);
     call.ends_with_endpoint = false;
@@ -44,7 +44,7 @@ rpc::Call call_of_batch(LinkedNode& node, LinkedCall& call) {
     return posted;
 }
 
-// Tells the node of the end of a call.
+// Notifies the node of the end of a call.
 void complete(LinkedNode& node, const scalerpc::Completed& ended) {
     const bool answered = ended.status == rpc::CallStatus::Ok;
     node.calling->complete(node, {ended.status, answered ? ended.response->span() : std::span<const std::uint8_t>{},
@@ -68,7 +68,7 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     config.sessions_max = static_cast<std::uint16_t>(random_.between(kGuestsLeast, kGuestsMost));
     config.host_sessions_max = config.sessions_max;
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
-    // 0 would be as many as clients wait for, for which there is no room.
+    // 0 would mean as many as clients wait for, for which there is no room.
     config.long_answers =
         static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? std::max<std::uint64_t>(random_.below(3), 1) : 32);
     config.peer_timeout = plan_.users.peer_timeout;
@@ -79,7 +79,7 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     node.limits.job_answer_bytes = plan_.shape.message_max();
 }
 
-// Where memory is scarce, it has room for the endpoint and few sessions.
+// Makes the pool. Where memory is scarce, it has room for the endpoint and few sessions.
 void ScalerpcSystem::make_pool(LinkedNode& node) {
     const scalerpc::EndpointConfig& config = part_of(node).config;
     std::size_t bytes = kGuestsPoolBytes;
@@ -118,7 +118,7 @@ std::unique_ptr<LinkedStranger> ScalerpcSystem::make_stranger(LinkedNode& node, 
 }
 
 void ScalerpcSystem::count(LinkedNode& node) {
-    part_of(node).batches.reset();  // nobody is told of calls that have not ended
+    part_of(node).batches.reset();  // calls that have not ended are not reported
     const scalerpc::Endpoint& endpoint = *part_of(node).endpoint;
     const scalerpc::Statistics& said = endpoint.statistics();
     counters_.switches += said.switches;
@@ -165,7 +165,7 @@ bool ScalerpcSystem::may_be_too_long(const LinkedNode&, const LinkedCall& call) 
     return call.request.size() > plan_.shape.message_max();
 }
 
-// A batch of calls to any sessions of the node, collected one by one.
+// Posts a batch of calls to any sessions of the node, and collects them one by one.
 bool ScalerpcSystem::act(LinkedNode& node, const LinkedSession&) {
     Part& part = part_of(node);
     std::vector<LinkedCall*> calls;
@@ -201,7 +201,7 @@ void ScalerpcSystem::collect(LinkedNode& node) {
                        "a batch has the calls that have not ended", &node);
 }
 
-// The world goes on while the call is awaited. Where it is broken, time alone does, so that the call ends.
+// Makes an awaited call, while the world goes on. If the world is broken, only time goes on, so that the call ends.
 void ScalerpcSystem::call_and_wait(LinkedNode& node, const LinkedSession& session) {
     Part& part = part_of(node);
     Instant time = node.host->read_clock();
@@ -211,7 +211,7 @@ void ScalerpcSystem::call_and_wait(LinkedNode& node, const LinkedSession& sessio
     }
     part.awaits = true;
     ++part.batched;
-    // The clock is read once for the post, which is at once, and for each turn.
+    // The clock is read once for the post, which is immediate, and once for each turn.
     const auto clock = [&, reads = 0]() mutable {
         if (world_.broken()) {
             time = time + milliseconds(1);
@@ -245,7 +245,7 @@ void ScalerpcSystem::on_turn(LinkedNode& node) {
     part.endpoint->slices().groups().check();
 }
 
-// A thread begins what it has at once, though its worker sleeps.
+// Lets a thread begin its job at once, though its worker sleeps.
 void ScalerpcSystem::after_turn(LinkedNode& node) {
     part_of(node).threads->begin(world_.now(), [this] {
         const bool much = !world_.healed() && random_.chance(kMillion / 20);

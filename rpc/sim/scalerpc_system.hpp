@@ -1,4 +1,4 @@
-// ScaleRPC in a simulated world: its endpoints, and the threads of their background handlers, which the world plays.
+// ScaleRPC in a simulated world: its endpoints, and the simulated threads of their background handlers.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace cairn::sim {
 
-// What endpoints of processes that ended had counted.
+// Sums of the counters of endpoints that have ended.
 struct ScalerpcCounters {
     std::uint64_t switches = 0;
     std::uint64_t notices_alone = 0;
@@ -53,7 +53,7 @@ public:
         return may_be_too_long(client, call);
     }
     bool may_give_up() const override { return true; }
-    // An entry that told of it may be replaced by the next one before the server has seen it.
+    // An entry that names the request may be replaced by the next entry before the server has seen it.
     std::int64_t ways_of_request() const override { return 2; }
     bool keeps_order(const LinkedCall&) const override { return true; }
     bool stages_requests() const override { return true; }
@@ -75,7 +75,7 @@ private:
         LinkedNode* node = nullptr;
         scalerpc::Endpoint* endpoint = nullptr;
         std::unique_ptr<scalerpc::BatchCalls> batches;
-        std::size_t batched = 0;  // calls of batches that were not collected, and one that is awaited
+        std::size_t batched = 0;  // calls of batches that were not collected, and an awaited one
         bool awaits = false;
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }

@@ -8,10 +8,11 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::size_t kFirstForged = static_cast<std::size_t>(erpc::ControlType::Accepted);  // a Connect is anyone's
+constexpr std::size_t kFirstForged = static_cast<std::size_t>(erpc::ControlType::Accepted);  // any host may send a
+                                                                                             // Connect
 constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::RequestRefused);
 
-// The slot's next request or response, with other contents.
+// Forges the slot's next request or response, with other contents.
 void forge_data(Draft& draft, erpc::Header header) noexcept {
     header.request_number += erpc::kSlotsPerSession;
     header.emit(draft.header());
@@ -20,7 +21,7 @@ void forge_data(Draft& draft, erpc::Header header) noexcept {
     }
 }
 
-// "I know no such session", to the client whose request this is. All but the token is right.
+// Forges the answer "no such session" to the client of this request. All but the token is right.
 void forge_end(Draft& draft, const erpc::Header& request) noexcept {
     erpc::Control end;
     end.type = erpc::ControlType::Disconnected;
@@ -50,7 +51,7 @@ void Stranger::forge_from(const Frame& frame, Instant now) {
     net::IpAddress to = frame.destination();
     if (header.kind == erpc::Kind::Control) {
         if (draft.len < Draft::kControlBytes || draft.control().type < kFirstForged) {
-            return;  // who sends another's Connect first has its session: tokens are unguessable instead
+            return;  // the first sender of a Connect gets its session; secret tokens prevent that
         }
         draft.control().type = static_cast<std::uint8_t>(random_.between(kFirstForged, kLastForged));
     } else if (header.type == erpc::PacketType::Request && random_.chance(kMillion / 2)) {

@@ -1,5 +1,5 @@
-// A stranger that overhears traffic and forges eRPC packets. A forged packet passes every check below eRPC, but comes
-// from another address or queue pair than the session's peer. An endpoint must believe none of them.
+// A forger: it overhears traffic and forges eRPC packets. A forged packet passes every check below eRPC, but comes from
+// another address or queue pair than the session's peer. An endpoint must believe none of them.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace cairn::sim {
 
 class Stranger {
 public:
-    // `node` is the stranger's own place in the network; answers to it are never read.
+    // `node`: the forger's own place in the network. Answers to it are never read.
     Stranger(Network& network, std::size_t node, std::uint64_t seed) noexcept
         : network_(network), node_(node), random_(seed) {}
 
-    // Called for a frame on its way. May send a forged one like it. A forged request or response is the next one of its
-    // slot, with other contents. A forged control packet has any type and the token just seen.
+    // Takes a frame on its way, and may send a forged one like it. A forged request or response is the next one of its
+    // slot, with other contents. A forged control packet has any type, and the token of the frame.
     void forge_from(const Frame& frame, Instant now);
     [[nodiscard]] std::uint64_t forged() const noexcept { return forged_; }
 

@@ -34,7 +34,7 @@ Instant SyncWorld::HostClock::local(Instant now) const noexcept {
     return now + offset + Duration{now.ns / 1'000'000 * drift_ppm};
 }
 
-// No later than the time at which the clock shows that.
+// Returns a time at or before the one at which the clock shows `at`.
 Instant SyncWorld::HostClock::global(Instant at) const noexcept {
     if (at == Instant::never()) {
         return at;
@@ -71,7 +71,7 @@ SyncWorld::SyncWorld(const SyncPlan& plan)
     }
 }
 
-// Endpoints end before what their calls complete to.
+// Endpoints end before the objects of their calls' completions.
 SyncWorld::~SyncWorld() {
     for (const auto& node : nodes_) {
         node->calls.reset();

@@ -1,5 +1,5 @@
-// Clients that call several ScaleRPC servers at once, whose slices are synchronised or not, in virtual time: how long
-// do they stall (ScaleRPC 4.2)? Servers have clocks that are apart and drift.
+// Measures how long clients stall that call several ScaleRPC servers at once, in virtual time (ScaleRPC 4.2). The
+// servers' slices are synchronised or not. Their clocks differ and drift.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 namespace cairn::sim {
 
 enum class Synchronisation : std::uint8_t {
-    None,   // servers group their clients and switch as they like
-    Apart,  // they have the same cohorts and slices, and nobody asks for the time
+    None,   // servers group their clients, and switch independently
+    Apart,  // servers have the same cohorts and slices, but no time server
     Full,   // the first is the time server of the others
 };
 [[nodiscard]] std::string_view text_of(Synchronisation how) noexcept;
@@ -29,7 +29,7 @@ struct SyncPlan {
     std::size_t servers = 3;
     std::size_t clients = 24;
     std::uint32_t cohorts = 3;
-    std::uint32_t batch = 4;  // calls to each server; the next batch follows the last answer
+    std::uint32_t batch = 4;  // calls to each server; after the last answer the next batch follows
     Duration slice = microseconds(100);
     Duration period = milliseconds(100);
     std::int64_t drift_ppm_most = 50;  // of a host's clock
@@ -39,11 +39,11 @@ struct SyncPlan {
 };
 
 struct SyncResult {
-    double stall_fraction = 0;  // of the time in which a client has a slice somewhere, and waits for one elsewhere
+    double stall_fraction = 0;  // part of the time in a slice somewhere in which the client waits for another server
     std::uint64_t batches = 0;
-    std::uint64_t failed = 0;  // calls
+    std::uint64_t failed = 0;  // failed calls
     std::uint64_t switches = 0;
-    Duration apart_p50{};  // the servers' switches to the same slot
+    Duration apart_p50{};  // median distance of the servers' switches to the same slot
     Duration apart_most{};
 };
 
@@ -57,7 +57,7 @@ public:
 
 private:
     using Follower = scalerpc::TimeFollower<scalerpc::Endpoint>;
-    // What a host takes for the time, and when its slots began.
+    // A host's clock, and when its slots began.
     struct HostClock {
         Duration offset{};
         std::int64_t drift_ppm = 0;
@@ -76,13 +76,13 @@ private:
         std::unique_ptr<worker::Worker> worker;
         std::unique_ptr<connections::Home> home;
         std::unique_ptr<verbs::Device> device;
-        std::optional<scalerpc::SliceClock> clock;          // of a server
-        std::unique_ptr<scalerpc::Endpoint> time_endpoint;  // of the time; no slices
+        std::optional<scalerpc::SliceClock> clock;          // for a server
+        std::unique_ptr<scalerpc::Endpoint> time_endpoint;  // for questions of the time; it has no slices
         std::unique_ptr<scalerpc::Endpoint> endpoint;
         std::unique_ptr<Follower> follower;
-        std::uint64_t slice = 0;  // the number of the server's
+        std::uint64_t slice = 0;  // number of the server's slice
         std::vector<SessionId> sessions;
-        std::optional<scalerpc::BatchCalls> calls;  // of a client
+        std::optional<scalerpc::BatchCalls> calls;  // for a client
         std::vector<rpc::MsgBuffer> answers;
         std::uint64_t batches = 0;
         std::uint64_t failed = 0;
