@@ -10,7 +10,7 @@ NAMES, AFTER, ROW = 300, 60, 34  # a chart of bars: the column of names, the roo
 
 
 def ticks(most):
-    """Round steps from 0 to `most` or just above it: four to eight of them."""
+    """Returns round steps from 0 to `most` or just above it: four to eight of them."""
     step = 10.0 ** -9
     factors = (2, 2.5, 2)  # 1, 2, 5, 10
     turn = 0
@@ -34,7 +34,7 @@ def picture(width, height, parts):
 
 # mutants: bench-plots-chart
 def chart(title, x_label, y_label, lines):
-    """A chart of {name: [(x, y), ...]}; both axes begin at 0."""
+    """Draws lines, {name: [(x, y), ...]}; both axes begin at 0."""
     points = [point for line in lines.values() for point in line]
     x_ticks, y_ticks = (ticks(max(point[axis] for point in points) or 1) for axis in (0, 1))
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
@@ -63,8 +63,8 @@ def chart(title, x_label, y_label, lines):
 
 
 def bars(title, rows, steps, begin, place=float, mark='{:g}'.format):
-    """Bars of [(name, remark, value)], each from `begin` to its value. `place` bends the axis, as math.log2 does, and
-    `mark` writes a number."""
+    """Draws bars of [(name, remark, value)], each from `begin` to its value. `place` bends the axis, as math.log2 does,
+    and `mark` writes a number."""
     width, bottom = WIDTH + 160, TOP + ROW * len(rows)
     low, high = place(steps[0]), place(steps[-1])
 
@@ -85,7 +85,7 @@ def bars(title, rows, steps, begin, place=float, mark='{:g}'.format):
 
 
 def ratios(title, rows):
-    """Bars of ratios on a logarithmic axis, from 1 to the right for more and to the left for less."""
+    """Draws bars of ratios on a logarithmic axis, from 1 to the right for more and to the left for less."""
     values = [value for _, _, value in rows]
     first, last = math.floor(math.log2(min(0.5, *values))), math.ceil(math.log2(max(2, *values)))
     return bars(title, rows, [2.0 ** each for each in range(first, last + 1)], 1, math.log2,
@@ -93,5 +93,5 @@ def ratios(title, rows):
 
 
 def shares(title, rows):
-    """Bars of parts of a whole."""
+    """Draws bars of parts of a whole."""
     return bars(title, rows, [0, 0.25, 0.5, 0.75, 1], 0, mark='{:.0%}'.format)

@@ -1,5 +1,5 @@
-"""What scripts/bench says: the table of a run, its JSON, and the sections and charts of documents that are made of
-such files."""
+"""Makes the output of scripts/bench: the table of a run, its JSON, and the sections and charts of documents from such
+files."""
 import datetime
 import json
 import os
@@ -37,8 +37,8 @@ LOSSES = (
 SIZES = {'': 32, '.512B': 512, '.4KB': 4000}
 # A suite with many rows has a page of its own, and its goals alone stand in PERFORMANCE.md.
 PAGES = {'scalerpc': 'rpc/scalerpc/EXPERIMENT.md'}
-ONE_RUN = 'There was one run: no spread is known, so that nobody can tell whether the machine was fit.'
-BUSY = 0.5  # a load before the first run that is not its own
+ONE_RUN = 'There was one run: no spread is known, and the machine may have been unfit.'
+BUSY = 0.5  # a load before the first run that other work causes
 BEGIN = '<!-- Made by scripts/bench --readme: begin -->\n'
 END = '<!-- Made by scripts/bench --readme: end -->\n'
 
@@ -65,7 +65,7 @@ def compiler():
 
 
 def circumstances(suite_name, suite, given):
-    """What the figures depend on beside the sources."""
+    """Returns the circumstances that the figures depend on, in addition to the sources."""
     with open('/proc/cpuinfo', encoding='utf-8') as info:
         model = re.search(r'model name\s*:\s*(.*)', info.read())
     return {'suite': suite_name, 'date': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
@@ -77,7 +77,7 @@ def circumstances(suite_name, suite, given):
 
 
 def document(about, suite, record):
-    """All that is known of a run that may still go on; a result has its goal with it."""
+    """Returns the content of a file about a run, which may still go on. A result has its goal with it."""
     entries = results(record, suite.RATIOS)
     for entry in entries:
         entry |= {key: table[entry['name']] for key, table in (('goal', suite.GOALS), ('about', suite.ABOUT))
@@ -91,13 +91,13 @@ def document(about, suite, record):
 
 # mutants: bench-report-judged
 def judged(suite, entries):
-    """What else a suite says of its medians: [a text, whether it holds or None where nothing is asked]."""
+    """Returns further findings of a suite on its medians: [a text, whether it holds or None for no question]."""
     values = {entry['name']: entry['value'] for entry in entries}
     return [list(each) for each in suite.checks(values)] if hasattr(suite, 'checks') else []
 
 
 def rounded(value):
-    """Numbers of a file: six digits say enough."""
+    """Rounds the numbers of a file to six digits."""
     if isinstance(value, float):
         return float(f'{value:.6g}')
     if isinstance(value, dict):
@@ -106,20 +106,20 @@ def rounded(value):
 
 
 def replace(path, text):
-    """The whole file or none of it."""
+    """Writes the whole file or none of it."""
     with open(f'{path}.new', 'w', encoding='utf-8') as file:
         file.write(text)
     os.replace(f'{path}.new', path)
 
 
 def write(path, content):
-    """A list of numbers takes one line."""
+    """Writes JSON in which a list of numbers takes one line."""
     text = json.dumps(rounded(content), indent=1)
     replace(path, re.sub(r'\[[^][{}"]*\]', lambda numbers: ' '.join(numbers.group().split()), text) + '\n')
 
 
 def short(value):
-    """Three digits, or all before the point."""
+    """Writes three digits, or all before the point."""
     return f'{value:.0f}' if abs(value) >= 100 else f'{value:.3g}'
 
 
@@ -130,7 +130,7 @@ def verdict(entry):
 
 
 def table(content):
-    """The lines for a terminal."""
+    """Makes the lines for a terminal."""
     yield f'{"name":<46}{"median":>10}{"min":>10}{"max":>10}  unit; goal'
     for entry in content['results']:
         partial = '' if entry['runs'] == entry['of'] else f'; {entry["runs"]} of {entry["of"]} runs'
@@ -153,14 +153,14 @@ def table(content):
 
 
 def spans(content):
-    """How often and for how long each figure was measured."""
+    """Says how often and for how long each figure was measured."""
     runs, seconds, sweep = content['runs'], content['seconds'], content.get('sweep_seconds', content['seconds'])
     text = f'medians of {runs} runs of {seconds:g} s' if runs > 1 else f'one run of {seconds:g} s'
     return text if sweep == seconds else f'{text} ({sweep:g} s for each number of clients)'
 
 
 def origin(content):
-    """Where the figures of a file come from, and how much they are worth."""
+    """Says where the figures of a file come from, and how much they are worth."""
     machine = content['machine']
     text = (f'`scripts/bench {content["suite"]}`: {spans(content)}; a ratio is the median of the ratios of single '
             f'runs. {content["date"][:10]}, commit {content["commit"]}, CPUs {" and ".join(content["cpus"])} of '
@@ -177,7 +177,7 @@ def origin(content):
 
 
 def section(contents):
-    """All figures, as PERFORMANCE.md has them."""
+    """Makes the tables of all figures, as PERFORMANCE.md has them."""
     for content in contents:
         page = PAGES.get(content['suite'])
         yield origin(content)
@@ -197,7 +197,7 @@ def section(contents):
 
 # mutants: bench-report-goals-section
 def goals_section(contents):
-    """The table of the goals between the two marks; a goal that was not measured has no row."""
+    """Makes the table of the goals. A goal that was not measured has no row."""
     yield '| goal | now | limiting factor | next remedy |\n|---|---|---|---|\n'
     for content in contents:
         for entry in content['results']:
@@ -209,18 +209,18 @@ def goals_section(contents):
 
 
 def medians(contents):
-    """{suite: {name: median}}"""
+    """Returns {suite: {name: median}}."""
     return {content['suite']: {entry['name']: entry['value'] for entry in content['results']} for content in contents}
 
 
 def beside(contents):
-    """[(ratio, work, rival)] of the README as far as it was measured."""
+    """Returns [(ratio, work, rival)] of the README, for the ratios that were measured."""
     values = {name: value for suite in medians(contents).values() for name, value in suite.items()}
     return [(values[name], *words) for name, *words in (*BESIDE, LATENCY) if name in values]
 
 
 def beside_section(contents):
-    """The README's table."""
+    """Makes the README's table."""
     yield '| Cairn has | of | at |\n|---|---|---|\n'
     for ratio, work, rival in beside(contents):
         yield f'| **{ratio:.2g} x** the {"time" if work == LATENCY[1] else "rate"} | {rival} | {work} |\n'
@@ -236,12 +236,12 @@ SECTIONS = {README: beside_section, GOALS: performance_section}
 
 
 def swept(values, pattern):
-    """[(x, y)] of the figures whose names match the pattern, which finds x."""
+    """Returns [(x, y)] of the figures whose names match the pattern, which finds x."""
     return sorted((int(found[1]), value) for name, value in values.items() if (found := re.fullmatch(pattern, name)))
 
 
 def pictures(contents):
-    """{file: picture} of what was measured."""
+    """Returns {file: picture}, for the figures that were measured."""
     suites = {'erpc': {}, 'rc': {}, 'copyrpc': {}, 'scalerpc': {}, **medians(contents)}
     rows = [(work.replace('`', ''), 'against ' + rival.replace('`', ''), ratio)
             for ratio, work, rival in beside(contents) if work != LATENCY[1]]
@@ -261,14 +261,14 @@ def pictures(contents):
 
 
 def with_section(text, contents, make=section):
-    """The text of a document with its section made anew."""
+    """Returns the text of a document with its section made anew."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + ''.join(make(contents)) + END + rest.split(END)[1]
 
 
 # mutants: bench-report-read
 def read(paths, suite=None):
-    """What --json wrote, of any suite or of this one. Raises OSError, or ValueError; both name the file."""
+    """Reads files of --json, of any suite or of this one. Raises OSError, or ValueError; both name the file."""
     contents = []
     for path in paths:
         with open(path, encoding='utf-8') as file:
@@ -284,7 +284,7 @@ def read(paths, suite=None):
 
 # mutants: bench-report-rewrite
 def rewrite(contents_of):
-    """{document: (contents, what makes its section)}. All texts are made before one is written."""
+    """Rewrites {document: (contents, maker of its section)}. All texts are made before one is written."""
     texts = {}
     for document, (contents, make) in contents_of.items():
         with open(document, encoding='utf-8') as file:
