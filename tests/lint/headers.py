@@ -1,6 +1,6 @@
 """Prints the headers of the layers below apps/ that no source includes first, one a line: headers.py SOURCE_ROOT.
 
-The others are compiled alone as it is, at the head of that source.
+The other headers are compiled alone already, as the first include of that source.
 """
 import glob
 import os

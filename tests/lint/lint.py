@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Style as tests; lint_selftest.py shows that each rule complains of a bad sample.
+"""Checks of style that run as tests; lint_selftest.py shows that each rule complains of a bad sample.
 
-    lint.py CHECK SOURCE_ROOT      layers | objects | sizes | tokens | format
+    lint.py CHECK SOURCE_ROOT [PATH...]      layers | objects | sizes | tokens | sentences | format
 
+With paths such as lib/ or README.md it reports only findings in files whose paths begin with one of them.
 Exit 0: clean; 1: findings, one line each; 77: a tool is missing.
 """
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 
 import objects
+import sentences
 
 CODE = ('.cpp', '.hpp')
 TEXT = CODE + ('.build', '.in', '.md', '.py', '.toml', '.txt')
@@ -21,11 +23,11 @@ LAYERED = ('lib', 'rpc', 'fs')  # each has the table of its layers in its meson.
 
 HEADER_LINES, SOURCE_LINES, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 70, 120
 
-# The words are put together here so that this file does not hold what it forbids.
+# The words are assembled here so that this file does not contain them.
 UNFINISHED = re.compile(r'\b(' + '|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')) + r')\b')
 MACHINE_PATH = re.compile(r'(?<![\w.})])/(home|root|work|Users)/\w')
-MUTANT_MARK = re.compile(r'^( *)(//|#) mutants: (.*)\n', re.M)  # of scripts/mutants; counts in no size
-LIBRARIES = ('lib/', 'fs/client/', 'apps/run/shim/')  # of programs that are not ours
+MUTANT_MARK = re.compile(r'^( *)(//|#) mutants: (.*)\n', re.M)  # of scripts/mutants; not counted in sizes
+LIBRARIES = ('lib/', 'fs/client/', 'apps/run/shim/')  # they run in programs that are not ours
 IN_DATAPATH = (
     (r'\bnew\b', 'allocates'), (r'\b(m|c|re)alloc\b', 'allocates'), (r'\bmake_(unique|shared)\b', 'allocates'),
     (r'\bstd::vector<[^>]*>\s+\w+[;({]', 'allocates'), (r'\bstd::(w?string|function)\b', 'allocates'),
@@ -35,7 +37,7 @@ IN_DATAPATH = (
 
 
 def files(root):
-    """(path, text) of every text file of the project; whatever Meson or a tool built is not one."""
+    """Yields (path, text) of every text file of the project, but no file that Meson or a tool made."""
     for where, folders, names in os.walk(root):
         folders[:] = sorted(folder for folder in folders if (folder[0] not in '._' or folder == '.ci')
                             and not os.path.exists(os.path.join(where, folder, 'meson-private')))
@@ -47,7 +49,7 @@ def files(root):
 
 
 def without_comments(text):
-    """The same lines, comments and the insides of literals taken out."""
+    """Returns the same lines without comments and the insides of literals."""
     def shorter(match):
         kept = '""' if match.group().endswith('"') else "' '" if match.group()[0] == "'" else ''
         return kept + '\n' * match.group().count('\n')
@@ -56,13 +58,13 @@ def without_comments(text):
 
 
 def folder_of(dep):
-    """The folder of a layer by the name that builds know it by: rpc_common is rpc/common, mem is lib/mem."""
+    """Returns the folder of a layer of this name in the build: rpc_common is rpc/common, mem is lib/mem."""
     group, _, layer = dep.partition('_')
     return f'{group}/{layer}' if group in LAYERED else f'lib/{dep}'
 
 
 def layer_rules(root):
-    """{folder: folders it may include}, read from the build's own tables."""
+    """Returns {folder: folders it may include}, read from the build's own tables."""
     rules = {}
     for group in LAYERED:
         with open(os.path.join(root, group, 'meson.build'), encoding='utf-8') as file:
@@ -79,7 +81,7 @@ def layer_rules(root):
 
 
 def may_include(path, name, rules):
-    """None, or why the file may not include the project's header of that name."""
+    """Returns None, or why the file may not include the project's header of that name."""
     folder, target = os.path.dirname(path), os.path.dirname(name)
     if path.startswith(tuple(f'{group}/' for group in LAYERED)):
         if folder not in rules:
@@ -113,9 +115,9 @@ def check_layers(path, text, rules):
 
 
 def kind_of_brace(before):
-    """What a { opens, told by the words before it: 'scope' (what holds functions), 'function' or 'value'."""
+    """Returns the kind of a { by the words before it: 'scope' (contains functions), 'function' or 'value'."""
     before = before.rstrip(' ') if before.endswith((' ', '\n')) else before + '#'
-    if before.endswith(('#', '=', '(', ',', 'return')):  # clang-format puts a space before what is not a value
+    if before.endswith(('#', '=', '(', ',', 'return')):  # clang-format puts a space before all others
         return 'value'
     heading = re.sub(r'operator\s*[^\s\w(]+', 'operator', before)
     heading = re.sub(r'\balignas\([^()]*\)|\[\[.*?\]\]', '', heading, flags=re.S)
@@ -128,7 +130,8 @@ def kind_of_brace(before):
 
 
 def function_lengths(text):
-    """(first line, lines) of each function, heading and braces; a lambda counts with what holds it."""
+    """Yields (first line, lines) of each function, heading and braces; a lambda counts with the function that contains
+    it."""
     code = re.sub(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', lambda match: '\n' * match.group().count('\n'),
                   without_comments(text), flags=re.M)
 
@@ -210,22 +213,28 @@ def check_tokens(path, text, _):
                 yield number, f'{match.group()} {does} in a datapath file'
 
 
-CHECKS = {'layers': check_layers, 'objects': check_objects, 'sizes': check_sizes, 'tokens': check_tokens}
+def check_sentences(path, text, _):
+    yield from sentences.findings(path, text)
 
 
-def check_tree(name, root):
+CHECKS = {'layers': check_layers, 'objects': check_objects, 'sizes': check_sizes, 'tokens': check_tokens,
+          'sentences': check_sentences}
+
+
+def check_tree(name, root, beginnings=('',)):
     rules = layer_rules(root)
     count = 0
     for path, text in files(root):
         count += path.endswith(CODE)
-        for number, what in CHECKS[name](path, text, rules):
-            yield f'{path}:{number}: {what}'
+        if path.startswith(beginnings):
+            for number, complaint in CHECKS[name](path, text, rules):
+                yield f'{path}:{number}: {complaint}'
     if count == 0:
         yield f'{root}: no sources'
 
 
 def check_format(root):
-    """Another clang-format lays the same code out otherwise, so only the reference system's is asked."""
+    """Runs clang-format 14 only, since each version formats differently."""
     tools = [tool for tool in map(shutil.which, ('clang-format-14', 'clang-format')) if tool and re.search(
         r'version 14\.', subprocess.run([tool, '--version'], capture_output=True, text=True, check=True).stdout)]
     if not tools:
@@ -239,10 +248,10 @@ def check_format(root):
 
 
 def main():
-    name, root = sys.argv[1:]
+    name, root, *beginnings = sys.argv[1:]
     if name == 'format':
         return check_format(root)
-    lines = list(check_tree(name, root))
+    lines = list(check_tree(name, root, tuple(beginnings) or ('',)))
     print(*lines, sep='\n', end='\n' if lines else '')
     return 1 if lines else 0
 

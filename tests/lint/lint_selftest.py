@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each rule of lint.py, and the compilation of headers alone, given a bad sample: it has to complain of it.
+"""Gives each rule of lint.py, and the compilation of headers alone, a bad sample, of which it has to complain.
 
     lint_selftest.py SOURCE_ROOT COMPILER...
 """
@@ -21,11 +21,64 @@ import mutant_marks  # noqa: E402
 import mutant_runs  # noqa: E402
 import mutant_switches  # noqa: E402
 
-HEADER = '// What it is.\n#pragma once\n'
-SOURCE = '// What it is.\n'
+HEADER = '// A sample.\n#pragma once\n'
+SOURCE = '// A sample.\n'
 RULES = lint.layer_rules(ROOT)
 
-# check, path, text, what the complaint says
+CLAUSE, LONG = 'Who' + ' asks is late.\n', 'A peer sends ' + 'a packet and ' * 9 + 'waits.\n'  # 31 words
+ACTOR, VERB, NAME = 'begin with its actor', 'begins with a verb', 'name the actor'
+
+# path, text, part of the complaint
+SENTENCES = [
+    *(('lib/net/x.cpp', f'int a;\n// It ends. {word} asks is late.\n', f'"{word}"') for word in (
+        'Who', 'Whoever', 'What', 'Whom', 'Whose', 'Those', 'That of')),
+    ('lib/net/x.cpp', 'int a;  // who asks\n', ACTOR),
+    ('lib/net/x.cpp', f'/*\n * {CLAUSE} */\n', ACTOR),
+    ('lib/net/x.hpp', '// (' + CLAUSE, ACTOR),
+    ('lib/net/x.cpp', 'f("what answers " "is none");\n', ACTOR),
+    ('lib/net/meson.build', '# ' + CLAUSE, ACTOR),
+    ('scripts/x', '#!/bin/sh\nf  # who asks is late\n', ACTOR),
+    ('scripts/x', '#!/usr/bin/env python3\n# ' + CLAUSE, ACTOR),
+    ('scripts/x.py', f'"""It is.\n\n{CLAUSE}"""\n', ACTOR),
+    ('scripts/x.py', "fail(f'who asks {a} is late')\n", ACTOR),
+    ('README.md', 'It ends. ' + CLAUSE, ACTOR),
+    ('README.md', '* ' + CLAUSE, ACTOR),
+    ('README.md', '| a | b |\n|---|---|\n| c | who asks |\n', ACTOR),
+    *(('README.md', f'It is read {words} asks.\n', NAME) for words in (
+        'by ' + 'who', 'for ' + 'whom', 'of ' + 'who', 'to ' + 'who', 'from ' + 'who', 'by\nwho' + 'ever')),
+    *((path, text.format(words), VERB) for words in ('Of all ports', 'The same for ports', 'The same', 'Likewise')
+      for path, text in (('lib/net/x.hpp', '// {}.\nint f(int a);\n'),
+                         ('lib/net/x.hpp', '    // {}.\n    // mutants: a\n    [[nodiscard]] bool f() const {{\n'),
+                         ('lib/net/x.hpp', '// {}.\ntemplate <class T>\nstd::vector<T> f(T a);\n'),
+                         ('scripts/x.py', 'def f():\n    """{}."""\n'))),
+    ('lib/net/x.cpp', '// ' + LONG, '31 words'),
+    ('lib/net/x.cpp', '// It ends.\n// ' + LONG.replace('and', 'and\n//'), '31 words'),
+    ('scripts/x.py', f'"""{LONG}"""\n', '31 words'),
+    ('scripts/x', '#!/bin/sh\n# ' + LONG, '31 words'),
+    ('README.md', LONG, '31 words'),
+    ('README.md', '* It ends.\n\n  ' + LONG, '31 words'),
+]
+
+# path, text
+PLAIN = [
+    ('lib/net/x.cpp', 'int a;  // What is it?\n// It is read by a peer who asks. f() tells what it is; those end.\n'),
+    ('lib/net/x.cpp', '// mutants: who-asks\nf("who");\n// He asks "Who is it".\n'),
+    ('lib/net/x.cpp', '// A packet of ten\n// what it holds\nint a;  // the first\nint b;  // the second\n'),
+    ('tests/unit/x.cpp', 'EXPECT_TRUE(a) << "what is kept stays";\n'),
+    ('lib/net/x.hpp', '// Of all ports the first.\nint a = f(1);\n// The same for ports.\nstruct A {};\n'),
+    ('lib/net/x.hpp', '// Returns it.\n// Of all ports.\nint f();\n// The same port gives the same path.\nint g();\n'),
+    ('lib/net/x.hpp', '// As f(), for ports.\nint g();\n'),
+    ('lib/net/x.cpp', '// ' + LONG.replace('and', 'and.')),
+    ('lib/net/x.cpp', 'int a;  // ' + LONG[:60] + '\nint b;  // ' + LONG[60:]),
+    ('scripts/x', '#!/bin/sh\n# Usage:\n#   ' + LONG + '# end\n# a   ' + LONG),
+    ('scripts/x.py', "'''It is.\n\n    " + LONG + "'''\ndef f():\n    '''It is.\n\n      " + LONG + "    '''\n"),
+    ('README.md', '# What it is\n\n```\n' + LONG + '```\n\n    who asks\n\n| test | what it shows |\n|--|--|\n'),
+    ('README.md', f'<!-- Made by scripts/x: begin -->\n{LONG}<!-- Made by scripts/x: end -->\n'),
+    ('README.md', 'A peer runs `' + LONG[:-1] + '` and\n' + '[a](' + LONG[:-2] + ').\n'),
+    ('lib/net/x.txt', CLAUSE),
+]
+
+# check, path, text, part of the complaint
 BAD = [
     ('layers', 'lib/wire/x.cpp', '#include "lib/net/arp.hpp"\n', 'not among the deps'),
     ('layers', 'lib/base/x.hpp', '#include "lib/mem/arena.hpp"\n', 'not among the deps'),
@@ -71,7 +124,7 @@ BAD = [
     ('tokens', 'lib/net/x.cpp', '#include <array>\n', 'begins neither'),
     ('tokens', 'lib/net/x.cpp', '#include "lib/base/types.hpp"\n', 'begins neither'),
     ('tokens', 'lib/net/x.hpp', '#pragma once\n', '#pragma once'),
-    ('tokens', 'lib/net/x.hpp', '// What it is.\nint a;\n', '#pragma once'),
+    ('tokens', 'lib/net/x.hpp', '// A sample.\nint a;\n', '#pragma once'),
     ('tokens', 'lib/net/x.hpp', HEADER + 'using namespace std;\n', 'using namespace'),
     ('tokens', 'lib/net/x.cpp', SOURCE + 'std::atomic_thread_fence(std::memory_order_release);\n', 'TSan refuses'),
     ('tokens', 'lib/net/x.cpp', SOURCE + 'auto a = std::getenv("A");\n', 'secure_getenv'),
@@ -80,10 +133,12 @@ BAD = [
         'std::vector<int> a(5);\n', 'std::string text;\n', 'std::function<void()> call;\n', 'throw 1;\n',
         'std::mutex guard;\n', 'std::lock_guard guard(a);\n', 'std::fprintf(stderr, "");\n', 'std::cerr << 1;\n',
         'fmt::print("");\n')),
+    *(('sentences', path, text, complaint) for path, text, complaint in SENTENCES),
 ]
 
 GOOD = [
-    # What is no member of its own, or of an inner class: neither counts.
+    *(('sentences', path, text) for path, text in PLAIN),
+    # Types, friends and constants of a class are no members, and members of an inner class are not its own.
     ('objects', 'lib/net/x.hpp', 'class A {\n' + '    A(const A&) = delete;\n    using T = int;\n    friend class B;\n'
      '    enum class E { X, Y };\n    static constexpr int kMost = f(3);\n    struct C { int a; void g(); };\n' * 20 +
      '};\n'),
@@ -128,7 +183,7 @@ FUNCTIONS = {  # a function of three lines each
     'beside a macro': '#define M(a) \\\n    do {       \\\n    } while (a)\nvoid f() {\n    M(1);\n}\n',
 }
 
-MARKED = {  # the file, what stands before the mark, the place, what stands behind it
+MARKED = {  # the file, the text before the mark, the place, the text after it
     'a function': ('x.cpp', '', 'int f() {\n    return 1;\n}\n', 'int g();\n'),
     'a heading of two lines': ('x.cpp', '', 'int f(int a,\n      int b) {\n    return a;\n}\n', 'int g();\n'),
     'a template': ('x.cpp', '', 'template <class T>\nint f() {\n    return 1;\n}\n', 'int g();\n'),
@@ -186,7 +241,7 @@ class Tree(unittest.TestCase):
     def test_headers_that_no_source_includes_first_are_compiled_alone(self):
         for name in ('first', 'behind', 'never', 'with_brackets'):
             self.write(f'lib/mem/{name}.hpp', HEADER)
-        self.write('lib/mem/a.cpp', '// What it is.\n#include "lib/mem/first.hpp"\n\n#include "lib/mem/behind.hpp"\n')
+        self.write('lib/mem/a.cpp', '// A sample.\n#include "lib/mem/first.hpp"\n\n#include "lib/mem/behind.hpp"\n')
         self.write('lib/mem/b.cpp', '#include <cstdint>\n\n#include "lib/mem/behind.hpp"\n')
         self.write('lib/mem/c.cpp', '#include <lib/mem/with_brackets.hpp>\n')
         listed = subprocess.run([sys.executable, pathlib.Path(__file__).parent / 'headers.py', self.root],
@@ -203,6 +258,11 @@ class Tree(unittest.TestCase):
         self.write('lib/mem/a.cpp', SOURCE + 'int a; \n')
         self.assertEqual(list(lint.check_tree('tokens', self.root)),
                          ['lib/mem/a.cpp:2: a tab or a space at the end'])
+
+    def test_paths_choose_the_files(self):
+        self.write('lib/mem/a.cpp', SOURCE + 'int a; \n')
+        self.assertEqual(list(lint.check_tree('tokens', self.root, ('lib/base/', 'README.md'))), [])
+        self.assertEqual(len(list(lint.check_tree('tokens', self.root, ('lib/mem/', 'README.md')))), 1)
 
     def test_what_a_build_made_is_not_a_source(self):
         self.write('out/meson-private/x', '')
@@ -234,7 +294,8 @@ class Mutants(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'scripts/mutant_runs.py',
-                     'scripts/mutant_switches.py', 'tests/lint/lint.py', 'tests/lint/objects.py'):
+                     'scripts/mutant_switches.py', 'tests/lint/lint.py', 'tests/lint/objects.py',
+                     'tests/lint/sentences.py'):
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(os.path.join(ROOT, path), self.root / path)
 
@@ -347,8 +408,8 @@ class Switches(unittest.TestCase):
 
 
 class MutantRuns(unittest.TestCase):
-    """A test that is run leaves no process, whether it ends or not, whatever process group, session or parent its
-    children take."""
+    """A test that was run leaves no process, whether it ends or not, and in any process group, session or with any
+    parent of its children."""
 
     FORKS = ('import os, sys, time\n'
              'def leave():\n'
@@ -366,7 +427,7 @@ class MutantRuns(unittest.TestCase):
              'sys.exit(7)\n')
 
     def children_of(self, seconds, sleeps):
-        """The exit code of a test with four children, and those that are alive after it."""
+        """Returns the exit code of a test with four children, and the children that are alive after it."""
         file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / 'children'
         code = mutant_runs.exit_code([sys.executable, '-c', self.FORKS, file, str(sleeps)], seconds)
         children = file.read_text(encoding='utf-8').split() if file.exists() else []
@@ -384,7 +445,7 @@ class MutantRuns(unittest.TestCase):
         self.assertEqual(self.children_of(None, 0), (7, 4, []))
 
     def test_one_that_does_not_end_is_ended_with_its_children(self):
-        for seconds in (2, 8, 32):  # a busy machine may not come to the forks before
+        for seconds in (2, 8, 32):  # a busy machine may not reach the forks before
             code, children, alive = self.children_of(seconds, 1000)
             self.assertIsNone(code)
             self.assertEqual(alive, [])

@@ -1,4 +1,4 @@
-"""How many member functions and data members each class has.
+"""Counts the member functions and data members of each class.
 
 Imported by lint.py (check `objects`), which complains of classes beyond the limits; LARGE lists the exceptions.
 """
@@ -6,7 +6,7 @@ import re
 
 MOST_FUNCTIONS, MOST_FIELDS = 30, 20
 
-# What is larger, for a reason, and how large it may be. The list shrinks: lower a number when its class does.
+# The larger classes, with a reason and their sizes. The list shrinks: lower a number when its class shrinks.
 # class: (functions, fields, reason)
 LARGE = {
     # Formats and requests: a field for each of the wire's or the user's.
@@ -45,7 +45,7 @@ NOT_MEMBERS = re.compile(r'(using|friend|typedef|static_assert|enum|class|struct
 
 
 def matching(text, at):
-    """The place behind the brace that closes the one at `at`."""
+    """Returns the position after the brace that closes the one at `at`."""
     depth = 0
     for match in re.compile(r'[{}]').finditer(text, at):
         depth += 1 if match.group() == '{' else -1
@@ -55,7 +55,7 @@ def matching(text, at):
 
 
 def declarations(body):
-    """The text of each declaration directly in a class body, insides of braces left out as {}."""
+    """Yields the text of each declaration directly in a class body, with {} for the insides of braces."""
     body = re.sub(r'\b(public|protected|private)\s*:(?!:)', ' ', body)
     parts, at, start = [], 0, 0
     while at < len(body):
@@ -69,7 +69,7 @@ def declarations(body):
             if not re.match(r'[;,={]', following) and '(' in stripped(before):
                 initialised = re.search(r'\)\s*(noexcept(\(.*?\))?\s*)?:[^:]', before)
                 if initialised and re.match(r'\w', following.lstrip(',')) and before.rstrip()[-1:].isalnum():
-                    body = body[:start] + whole + body[end:]  # a{} in a list of initialisers: the body comes yet
+                    body = body[:start] + whole + body[end:]  # a{} in a list of initialisers: the body follows
                     at = start + len(whole)
                     continue
                 parts.append(whole)
@@ -87,7 +87,7 @@ def declarations(body):
 
 
 def stripped(text):
-    """Without attributes, templates' brackets and macros' arguments that say nothing of what is declared."""
+    """Returns the text without attributes, arguments of templates and of macros."""
     text = re.sub(r'\[\[.*?\]\]|\balignas\([^()]*\)|\bexplicit\([^()]*\)|\bnoexcept\([^()]*\)', ' ', text, flags=re.S)
     while (smaller := re.sub(r'<[^<>]*>', '', text)) != text:
         text = smaller
@@ -95,7 +95,7 @@ def stripped(text):
 
 
 def kind_of(declaration):
-    """'function', the number of data members, or 0 for neither."""
+    """Returns 'function', the number of data members, or 0 for neither."""
     if re.search(r'=\s*(default|delete)\s*$', declaration):
         return 0
     text = re.sub(r'^template\s*', '', stripped(declaration).strip())
@@ -117,7 +117,8 @@ def kind_of(declaration):
 
 
 def objects(code):
-    """(line, name, member functions, data members) of each class in text without comments and preprocessor lines."""
+    """Yields (line, name, member functions, data members) of each class in text without comments and preprocessor
+    lines."""
     for match in OPENING.finditer(code):
         if re.search(r'\benum\s+$', code[:match.start()]):
             continue
