@@ -16,6 +16,7 @@ ROOT, COMPILER = sys.argv[1], sys.argv[2:]
 
 sys.dont_write_bytecode = True
 sys.path.append(os.path.join(ROOT, 'scripts'))
+import commits  # noqa: E402
 import lint  # noqa: E402
 import mutant_marks  # noqa: E402
 import mutant_runs  # noqa: E402
@@ -405,6 +406,67 @@ class Switches(unittest.TestCase):
         self.assertEqual(switches.mutants(), [])
         switches.write(self.root)
         self.assertEqual(self.compile(), '')
+
+
+class Commits(unittest.TestCase):
+    BODY = 'Why, and how it was checked.\n'
+
+    def test_bad_messages_are_complained_of(self):
+        for subject, body, changed, complaint in (
+                ('wait for the peer', self.BODY, 20, '`area: verb object`'),
+                ('Lib/net: wait for the peer', self.BODY, 20, '`area: verb object`'),
+                ('lib/net:wait for the peer', self.BODY, 20, '`area: verb object`'),
+                ('lib/net and fs: wait', self.BODY, 20, '`area: verb object`'),
+                *((f'lib/net: {word} waits', self.BODY, 20, f'"{word}"') for word in (
+                    'who', 'whoever', 'what', 'whom', 'whose', 'those')),
+                ('lib/net: ' + 'x' * 64, self.BODY, 20, '73 columns'),
+                ('lib/net: wait for the peer', '\n', 11, '11 changed lines')):
+            with self.subTest(subject=subject, changed=changed):
+                self.assertIn(complaint, ' '.join(commits.complaints(subject, body, changed)))
+
+    def test_good_messages_pass(self):
+        for subject, body, changed in (('lib/net: wait for the peer', self.BODY, 2000),
+                                       ('.ci, tests/lint, scripts/*.py: wait', self.BODY, 20),
+                                       ('README, fs: tell what a shard is', self.BODY, 20),
+                                       ('lib/net: ' + 'x' * 63, '', 10)):
+            with self.subTest(subject):
+                self.assertEqual(list(commits.complaints(subject, body, changed)), [])
+
+    @unittest.skipUnless(shutil.which('git'), 'no git')
+    def test_commits_after_the_last_change_of_the_rules_are_judged(self):
+        root, clones = (pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) for _ in range(2))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}
+
+        def git(*arguments):
+            subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', '-c', 'commit.gpgsign=false',
+                            *arguments], cwd=root, env=environment, check=True, capture_output=True)
+
+        def commit(message, path, text):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding='utf-8')
+            git('add', '.')
+            git('commit', '-q', '-m', message)
+
+        self.assertIsNone(commits.findings(root))
+        git('init', '-q')
+        self.assertIsNone(commits.findings(root))
+        commit('Old', 'a', '')
+        self.assertIsNone(commits.findings(root))
+        commit('Rules', commits.OWN_PATH, '1')
+        self.assertEqual(commits.findings(root), [])
+        commit('net: change ten lines', 'a', 'a\n' * 10)
+        commit('net: change eleven lines', 'a', 'a\n' * 21)
+        (finding,) = commits.findings(root)
+        self.assertIn('net: change eleven lines: 11 changed lines', finding)
+        self.assertEqual(len(commits.findings(root, 'HEAD~1..HEAD')), 1)
+        self.assertIsNone(commits.findings(root, 'nothing..HEAD'))
+        for depth, count in (1, 0), (2, 1), (9, 1):
+            with self.subTest(depth=depth):
+                clone = clones / str(depth)
+                git('clone', '-q', '--depth', str(depth), f'file://{root}', clone)
+                self.assertEqual(len(commits.findings(clone)), count)
+        commit('Rules', commits.OWN_PATH, '2')
+        self.assertEqual(commits.findings(root), [])
 
 
 class MutantRuns(unittest.TestCase):
