@@ -1,5 +1,5 @@
-// Device: one DPDK port, set up for RoCEv2: queues, buffer pool, offloads, steering. Its EthdevPorts, one per worker,
-// move the packets.
+// Device: one DPDK port that was set up for RoCEv2, with queues, buffer pool, offloads and steering. Its EthdevPorts,
+// one per worker, move the packets.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,8 @@ bool Echo::run_turn(Instant now) noexcept {
     return worked;
 }
 
-// The port answers ARP, neighbour solicitations and pings by itself. The mode icmpecho needs nothing else.
+// Echoes datagrams. The port answers ARP, neighbour solicitations and pings by itself, and the mode icmpecho needs no
+// more.
 bool Echo::echo(Lane& lane, Instant now) noexcept {
     const std::size_t got = lane.port->receive_burst(std::span(burst_).first(burst_packets_), now);
     lane.port->on_timeout(now);

@@ -178,7 +178,7 @@ void LoadOf<Endpoint>::call_in(std::uint32_t slot, Instant due) noexcept {
     post(call, next_session());
 }
 
-// A call that is due and finds no slot begins later. Its latency counts from when it was due.
+// Begins calls that are due. One that finds no slot begins later. Its latency counts from the time when it was due.
 template <class Endpoint>
 bool LoadOf<Endpoint>::begin_due() noexcept {
     const std::uint64_t before = begun_;

@@ -67,7 +67,7 @@ void Account::leave(const Will& will) {
     backlog_.add(about_connection(will.name));
 }
 
-// A connection that the broker never knew needs no message.
+// Withdraws a connection. If the broker never knew it, that needs no message.
 // mutants: broker-account-revoke
 void Account::revoke(std::uint32_t name) {
     const auto found = connections_.find(name);

@@ -29,7 +29,7 @@ public:
     // Opens one more socket, to which the kernel steers by its number: the next slot.
     [[nodiscard]] virtual Growth grow() = 0;
     // Keeps the sockets that a client brought, except those that are there already. Returns how many there are now.
-    // nullopt: they are not this address's, or differ from those that are there.
+    // Returns nullopt if they are not this address's, or differ from those that are there.
     [[nodiscard]] virtual std::optional<std::uint16_t> adopt(ClientId client) = 0;
     // Drops the datagrams that wait in the slot's socket.
     virtual void drain(Slot slot) = 0;

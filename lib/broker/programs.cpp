@@ -36,7 +36,7 @@ Instant Programs::next_deadline() const noexcept {
     return std::min(wills_.next_deadline(), postponed_.empty() ? Instant::never() : settled_at_);
 }
 
-// New claims wait until programs have claimed again what an earlier broker granted them.
+// Takes a claim. New ones wait until programs have claimed again what an earlier broker granted them.
 // mutants: broker-programs-hear-claim
 void Programs::hear(Slot from, const Claim& said, Instant now) {
     if (said.ask != 0 && now < settled_at_ && postponed_.size() < kMostPostponed) {

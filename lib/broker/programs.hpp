@@ -38,7 +38,7 @@ public:
     void hear(Slot from, const Release& said, Instant) { services_.release(from, said.service); }
     void hear(Slot from, const Will& said, Instant);
     void hear(Slot from, const Revoke& said, Instant) { wills_.revoke(from, said.name); }
-    // Forwards a datagram that came to the program; nullopt: to the broker.
+    // Forwards a datagram that came to the program `from`, or to the broker if that is nullopt.
     void lead(const Stray& stray, std::optional<Slot> from);
 
     void on_timeout(Instant now);

@@ -69,7 +69,7 @@ bool Server::watch(int fd, std::uint64_t what) noexcept {
     return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-// A program that asked while the broker decided to end is still served.
+// Runs the hub. A program that asked while the broker decided to end is still served.
 // mutants: broker-server-run
 void Server::run(const std::function<bool()>& ends) {
     std::array<epoll_event, 64> events;

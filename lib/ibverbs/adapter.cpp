@@ -146,7 +146,8 @@ void Adapter::give_out(Instant now) noexcept {
     worker_->give_out(now);
 }
 
-// A queue pair sends some packets in its turn, and there may be more. The helper goes on with what is left.
+// Takes turns as long as packets are owed, up to a limit: a queue pair sends some packets in its turn, and there may be
+// more. The helper goes on with the rest.
 void Adapter::flush(Instant now) noexcept {
     int turns = 0;
     bool more = false;

@@ -104,7 +104,8 @@ public:
     void on_armed() noexcept;
     // Notes that an armed queue fired, or ended.
     void on_disarmed() noexcept { --armed_; }
-    // Makes the helper watch this descriptor, too, in place of the one that it watched so far. nullptr: none any more.
+    // Makes the helper watch this descriptor next to the socket, in place of the one that it watched so far. If it is
+    // nullptr, the helper watches none.
     void watch(Watched* watched) noexcept;
     void unwatch(const Watched& watched) noexcept { watched_ == &watched ? watch(nullptr) : void(); }
 

@@ -123,8 +123,8 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
     });
 }
 
-// Moderation lets an adapter wait for more completions before it interrupts. There are no interrupts here: each event
-// is shown at once, which no program can tell from an idle adapter.
+// Accepts moderation, which lets an adapter wait for more completions before it interrupts. There are no interrupts
+// here: each event is shown at once, which no program can tell from an idle adapter.
 int moderate_cq(ibv_cq*, ibv_modify_cq_attr* wanted) noexcept {
     return wanted->attr_mask == IBV_CQ_ATTR_MODERATE ? 0 : EINVAL;
 }

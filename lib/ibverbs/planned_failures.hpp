@@ -18,7 +18,7 @@ struct Qp;
 // notified that the port is down.
 class PlannedFailures final : public worker::Tenant {
 public:
-    // Returns the planned failures of the adapter; nullptr: none is planned.
+    // Returns the planned failures of the adapter; nullptr if none is planned.
     [[nodiscard]] static std::shared_ptr<PlannedFailures> of(const std::shared_ptr<Adapter>& adapter,
                                                              const std::shared_ptr<PortNotices>& notices,
                                                              const port::Faults& faults);

@@ -38,7 +38,7 @@ template <class Header>
     return v6 && value.size() == v6->size() ? std::optional(net::IpAddress::from_v6(*v6)) : std::nullopt;
 }
 
-// An interface between two points gives its own address as local, and the peer's as the address.
+// Finds the address. An interface between two points gives its own address as local, and the peer's as the address.
 // mutants: ibverbs-find-address
 [[nodiscard]] std::optional<net::IpAddress> find_address(NoticeBytes attributes) noexcept {
     std::optional<net::IpAddress> found;
@@ -122,7 +122,8 @@ PortWatch::News PortWatch::set_failing(bool fails) noexcept {
     return {false, change_since(was_active)};
 }
 
-// An address that comes shows an interface that is up, or one whose coming up brings a notice of its own.
+// Takes in a notice. An address that comes shows an interface that is up, or one whose coming up brings a notice of its
+// own.
 // mutants: ibverbs-port-watch-take
 PortWatch::News PortWatch::take(const LinkNotice& notice) noexcept {
     const bool is_address = notice.address == address_;

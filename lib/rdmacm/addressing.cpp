@@ -195,7 +195,7 @@ int bind(Endpoint& endpoint, const End& local) {
                                                                 : EINVAL;
 }
 
-// A caller asks for a loopback to itself by the unspecified address.
+// Resolves the address. A caller asks for a loopback to itself by the unspecified address.
 int resolve_address(Endpoint& endpoint, const std::optional<End>& local, const End& remote) {
     const Held held(endpoint);
     const Answer verdict = judge_call(endpoint.state, Call::ResolveAddress);
@@ -244,7 +244,7 @@ int resolve_route(Endpoint& endpoint) {
     return 0;
 }
 
-// A path that is given is as good as one that was looked for: on Ethernet there is one.
+// Sets the option. A path that is given is as good as one that was looked up: on Ethernet there is one.
 int set_option(Endpoint& endpoint, int level, int name, std::span<const std::uint8_t> value) {
     if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH) {
         return value.empty() || value.size() % sizeof(ibv_path_data) != 0 ? EINVAL : resolve_route(endpoint);

@@ -35,7 +35,7 @@ socklen_t write_end(const End& end, sockaddr_storage& out) noexcept;
 [[nodiscard]] int check_local(const End& end) noexcept;
 
 // Returns which of the devices' addresses reaches `to`. It is the route's own source, else `to` itself, else the first
-// of its family that is loopback if `to` is. nullopt: there is none.
+// of its family that is loopback if `to` is. Returns nullopt if there is none.
 [[nodiscard]] std::optional<std::size_t> choose_source(std::span<const net::IpAddress> devices,
                                                        const net::IpAddress& source, const net::IpAddress& to) noexcept;
 

@@ -72,7 +72,7 @@ int Exchange::listen(Endpoint& endpoint, std::uint32_t backlog) {
     return 0;
 }
 
-// The next listener of the port may be one of the other port space.
+// Stops listening. The next listener of the port may be one of the other port space.
 bool Exchange::unlisten(Endpoint& endpoint) {
     const Service service{kind_of(endpoint), service_of(endpoint, endpoint.local.port)};
     const auto found = listeners_.find(service);

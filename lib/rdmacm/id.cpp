@@ -154,7 +154,7 @@ int cairn_rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std:
     });
 }
 
-// A channel of its own makes the id synchronous.
+// Moves the id to the channel. Without one it gets a channel of its own, which makes it synchronous.
 int cairn_rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
     const NoCancellation whole;
     Id& moved = Id::of(id);

@@ -14,7 +14,7 @@ File::~File() {
     }
 }
 
-// A child of fork() has none of its parent's files: they are of no use there.
+// Returns the table. A child of fork() has none of its parent's files: they are of no use there.
 Table& table() {
     return ibverbs::OfProcess<Table>::get();
 }

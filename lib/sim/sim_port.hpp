@@ -48,8 +48,8 @@ public:
 
     // Sets the largest UDP payload that the port's link carries.
     void set_most_bytes(std::uint16_t most_bytes) noexcept { most_bytes_ = most_bytes; }
-    // Chooses whether datagrams that the port sends to its own groups come back. True: they do, as with a socket.
-    // False: they do not, as with a device.
+    // Chooses whether datagrams that the port sends to its own groups come back. They do with a socket, and do not with
+    // a device.
     void set_loops_groups(bool loops) noexcept { loops_groups_ = loops; }
     void set_witness(Witness witness) { witness_ = std::move(witness); }
 

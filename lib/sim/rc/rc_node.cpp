@@ -73,7 +73,7 @@ void RcNode::start_life(const roce::QpAttributes& values) {
     std::memcpy(shadow_words.data(), at(kWords), sizeof(shadow_words));
 }
 
-// The receive queues of a target have one completion queue, so that all messages have one order.
+// Makes the queue pair. The receive queues of a target have one completion queue, so that all messages have one order.
 void RcNode::make_queue_pair() {
     qp.reset();
     send_completions = std::make_unique<roce::CompletionQueue>(completion_slots_);

@@ -35,7 +35,7 @@ void VerbsScenario::run_until_settled(const char* promise) {
     world_.check(all_settled(), promise);
 }
 
-// An end that sends learns whether its peer is there.
+// Requires progress. An end that sends learns whether its peer is there.
 void VerbsScenario::check_progress() {
     for (const auto& host : hosts_) {
         host->acts_at = Instant::never();

@@ -32,7 +32,7 @@ WorldShape shape_of(std::uint64_t seed) {
     return shape;
 }
 
-// Late copies come within the packet lifetime that connections assume.
+// Draws the faults. Late copies come within the packet lifetime that connections assume.
 FaultMix mix_of(std::uint64_t seed) {
     return FaultMix::from_seed(seed).within({.late_copy_most = milliseconds(4), .stall_max = milliseconds(3)});
 }
@@ -179,14 +179,14 @@ void VerbsScenario::give_up_unsent(VerbsHost& host) {
     }
 }
 
-// A tenant after the users may have made events.
+// Takes in events and completions again: a tenant after the users may have made some.
 void VerbsScenario::after_turn(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
     connections_.hear(host);
     traffic_.take_completions(host);
 }
 
-// A moody host ends all objects, and with them its connections; the worker goes on.
+// Lets a moody host end all objects, and with them its connections, at times; the worker goes on.
 void VerbsScenario::on_step() {
     for (const auto& host : hosts_) {
         if (plan_.moody && !world_.healed() && random_.chance(kMillion / 2000)) {
