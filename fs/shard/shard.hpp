@@ -39,7 +39,7 @@ struct ShardCounters {
 class Shard {
 public:
     // Makes a shard. `seed` is drawn anew at each start. Store and host outlive the shard. If this shard is the root's
-    // home and the store has no root directory, makes one; everybody may write there, as in /tmp. `own_user` runs the
+    // home and the store has no root directory, makes one; all users may write there, as in /tmp. `own_user` runs the
     // daemon and owns the store. That user may take a census, as a superuser may.
     Shard(Store& store, ShardHost& host, const ClusterFacts& facts, ShardNumber number, std::uint64_t seed,
           const ShardTime& time, std::optional<std::uint32_t> own_user = std::nullopt);

@@ -80,7 +80,7 @@ public:
         const auto ahead = static_cast<std::int16_t>(said - static_cast<std::uint16_t>(batches_known_));
         return batches_known_ + static_cast<std::uint32_t>(static_cast<std::int32_t>(ahead));
     }
-    // Value for messages of the next batch: it takes no more of them.
+    // messages() returns the number of messages in the next batch, or kFull if that takes no more.
     static constexpr std::uint32_t kFull = 0xffffffffU;
     [[nodiscard]] std::uint32_t messages() const noexcept { return closed_ ? kFull : open_.messages; }
     [[nodiscard]] Flow flow() const noexcept { return flow_; }

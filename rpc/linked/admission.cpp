@@ -131,7 +131,7 @@ bool Links::admit(const cm::Requested& requested, Instant now) {
     return true;
 }
 
-// Accepts or rejects a request. The reason of the rejection tells the peer why.
+// Accepts or rejects a request. The rejection has the reason for the peer.
 // mutants: linked-links-on-requested
 void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
     if (!serves || !owner_.welcomes(requested.private_data) || !admit(requested, now)) {

@@ -47,8 +47,8 @@ public:
 
     // Puts the answer to the request with this sequence number.
     void put(Session& session, const Answer& wanted) noexcept;
-    // Writes a control word that tells a client in its slice where to write. Does so only if no answer has done that.
-    // In addition, no requests were READ, or the entry names more than was READ.
+    // Writes a control word that tells a client in its slice where to write. Does so only if no answer has done that,
+    // and either no requests were READ or the entry names more than those.
     void tell_of_slice(Session& session, const Entry& entry) noexcept;
     // Adds news to the last answer of the turn, or to the control word.
     void tell(Session& session, const News& news) noexcept;

@@ -122,7 +122,7 @@ struct Guest {
 
     Guest(const BlockShape& shape, std::span<std::uint8_t> rooms, std::uint32_t number)
         : outbox(shape, rooms), kept(shape.blocks), generation(number) {}
-    // Returns the memory of an idle guest. Its session and its entry are not counted.
+    // Returns the memory of an idle client. Its session and its entry are not counted.
     [[nodiscard]] static std::size_t bytes_for(const BlockShape& shape) noexcept {
         return shape.blocks * (sizeof(Kept) + sizeof(Outbox::Entry)) + ShortAnswers::session_bytes(shape) +
                2 * sizeof(verbs::Mw);

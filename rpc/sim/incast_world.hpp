@@ -1,5 +1,5 @@
-// Incast: many clients of production eRPC, each with one session and one large request under way, send to one server
-// behind one port of a switch. The experiment of the eRPC paper (Kalia et al., NSDI 2019, 6.5), in virtual time.
+// Incast: many clients of production eRPC send to one server at one port of a switch. Each has one session and one
+// large request under way. The experiment of the eRPC paper (Kalia et al., NSDI 2019, 6.5), in virtual time.
 #pragma once
 
 #include <array>

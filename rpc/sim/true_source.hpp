@@ -1,4 +1,4 @@
-// Tells frames of honest hosts from frames with a false source.
+// Distinguishes frames of honest hosts from frames with a false source.
 #pragma once
 
 #include <algorithm>
