@@ -1,14 +1,14 @@
-// What a small call over connections costs both sides without a device: two workers with an endpoint each, joined in
-// memory.
+// Measures the cost of a small call over connections at both ends, without a device: two workers with an endpoint each,
+// joined in memory.
 //
 //     copyrpc_ruler CALLS [WINDOW [SESSIONS]]
 //     scalerpc_ruler CALLS [WINDOW [SESSIONS [SLICE_US]]]
 //
-// make so many calls, WINDOW of them at a time (32), over one session or more. The calls of a window over one session
-// are one batch of copyrpc, and so are their answers. Up to 60 sessions of ScaleRPC are served all the time. More than
-// that take turns: what a call costs more then is its part of a switch, of which the server counts how many. A turn of
-// both ends takes 300 ns here, whatever they do: SLICE_US says how many calls a slice has. Under
-// callgrind (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
+// make CALLS calls, WINDOW of them at a time (32), over one session or more. The calls of a window over one session are
+// one batch of copyrpc, and so are their answers. Up to 60 sessions of ScaleRPC are served all the time. More sessions
+// take turns: a call then also costs its share of a switch, and the server counts the switches. A turn of both ends
+// takes 300 ns here, whatever they do: SLICE_US says how many calls a slice has. Under callgrind
+// (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
 #include <algorithm>
 #include <bit>
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace cairn;
 
-namespace ruled = CAIRN_RULED_SYSTEM;  // a program each: what two systems call is not expanded in place for either
+namespace ruled = CAIRN_RULED_SYSTEM;  // one program for each: code that both systems call is not inlined for either
 
 constexpr std::uint16_t kService = 7472;
 
@@ -33,11 +33,11 @@ Config config_of(std::size_t sessions) {
     config.sessions_max = config.host_sessions_max = 1000;
     if constexpr (std::is_same_v<Config, copyrpc::EndpointConfig>) {
         config.answer_bytes = ruler::kMessageBytes;
-        // Two rings of each session have half of the pool.
+        // Two rings of each session share half of the pool.
         const std::size_t share = std::bit_floor(ruler::kPoolBytes / (4 * sessions));
         config.ring_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(share, config.ring_bytes));
     } else {
-        config.shape = {128, 32};  // a call of the usual window each
+        config.shape = {128, 32};  // one call each of the usual window
         config.groups.slice = microseconds(slice_us);
     }
     return config;
@@ -71,7 +71,7 @@ struct Side : ruler::Host {
     [[nodiscard]] SessionId connect(Side& to, Instant now) {
         return endpoint->connect(to.port.local_address(), kService, now).value();
     }
-    // Nobody went, and nothing came twice.
+    // Aborts unless sessions are open, every call has ended and no peer was lost. Prints the counts of ScaleRPC.
     void check() const {
         if (endpoint->sessions_open() == 0 || endpoint->calls_pending() != 0 ||
             endpoint->statistics().links.peers_lost != 0) {

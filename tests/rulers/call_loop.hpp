@@ -1,4 +1,4 @@
-// Calls of an RPC system over ports in memory, with a number of calls under way: what is counted without a device.
+// Calls of an RPC system over ports in memory, with a number of calls under way, for counting without a device.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct Host {
     std::unique_ptr<worker::Worker> worker;
 };
 
-// `Side` is a Host with an endpoint: it has start(sessions), which makes both, serve(), which answers requests of kEcho
-// with themselves, and connect(server, now), which begins a session.
+// `Side` is a Host with an endpoint. It has start(sessions), which makes both; serve(), which answers requests of kEcho
+// with their own content; and connect(server, now), which begins a session.
 template <class Side>
 class CallLoop {
 public:
@@ -53,12 +53,12 @@ public:
     }
     CallLoop(const CallLoop&) = delete;
     CallLoop& operator=(const CallLoop&) = delete;
-    // The ends end one after the other. What the second one still sends has no receiver.
+    // Ends the ends one after the other. Packets that the second one still sends have no receiver.
     ~CallLoop() {
         client_.port.connect(client_.port);
         server_.port.connect(server_.port);
     }
-    // Makes so many calls, `window` of them at a time, over the sessions in turn.
+    // Makes `calls` calls, `window` of them at a time, over the sessions in turn.
     void make(std::uint64_t calls, std::uint64_t window) {
         const std::uint64_t until = completed_ + calls;
         left_ = calls - window;
@@ -78,7 +78,7 @@ private:
         client_.worker->turn(now_);
         server_.worker->turn(now_);
     }
-    // What all calls have in common.
+    // Returns the parts that all calls have in common.
     [[nodiscard]] rpc::Call draft() {
         rpc::Call made;
         made.type = kEcho;
@@ -115,13 +115,13 @@ private:
     std::uint64_t completed_ = 0;
 };
 
-// What callgrind counts: neither the set-up nor the end.
+// Runs the part that callgrind counts: neither the set-up nor the end.
 template <class Side>
 [[gnu::noinline]] void counted_part(CallLoop<Side>& loop, std::uint64_t calls, std::uint64_t window) {
     loop.make(calls, window);
 }
 
-// A program of the arguments CALLS [WINDOW [SESSIONS]]. Returns its exit code.
+// Runs a program with the arguments CALLS [WINDOW [SESSIONS]]. Returns its exit code.
 template <class Side>
 int count_calls(int argc, char** argv, std::uint64_t usual_window, std::size_t sessions) {
     const std::uint64_t calls = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0;

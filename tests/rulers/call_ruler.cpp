@@ -1,6 +1,7 @@
-// What a small call costs both sides without a device: two workers with an eRPC endpoint each, joined in memory.
+// Measures the cost of a small call at both ends, without a device: two workers with an eRPC endpoint, joined in
+// memory.
 //
-//     call_ruler CALLS [WINDOW]     makes so many calls, WINDOW of them at a time (60), over 8 sessions
+//     call_ruler CALLS [WINDOW]     makes CALLS calls, WINDOW of them at a time (60), over 8 sessions
 //
 // Under callgrind (--toggle-collect=*counted_part*) only the calls are counted, neither the set-up nor the end.
 #include "lib/worker/worker.hpp"

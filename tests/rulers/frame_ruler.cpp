@@ -1,10 +1,10 @@
-// What one frame takes over a DPDK port and back when nothing looks at it: the floor of a round trip, to compare a
-// call's latency with. Two processes on the two ends of a link, both spinning:
+// Measures the round trip of one frame over a DPDK port that no protocol looks at: the floor for a call's latency. Two
+// processes on the two ends of a link, both spinning:
 //
 //   frame_ruler EAL... -- echo                       until the pingpong ends
 //   frame_ruler EAL... -- pingpong BYTES SECONDS     prints one JSON object
 //
-// The frame carries a number, and is sent again if it does not come back within a millisecond. Nothing of Cairn is
+// The frame carries a number, and is sent again if it does not come back within a millisecond. No code of Cairn is
 // used.
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -32,7 +32,7 @@ constexpr std::uint16_t kBurst = 32;
 constexpr std::uint16_t kDescriptors = 512;
 constexpr unsigned kMbufs = 4096;
 constexpr std::uint16_t kRoomBytes = 2048 + RTE_PKTMBUF_HEADROOM;
-constexpr std::size_t kNumberAt = 14;  // behind the Ethernet header
+constexpr std::size_t kNumberAt = 14;  // after the Ethernet header
 constexpr auto kLostAfter = std::chrono::milliseconds{1};
 constexpr unsigned kPollsPerLook = 1024;
 constexpr std::uint64_t kLast = 0;
@@ -66,7 +66,7 @@ std::uint64_t number_of(const rte_mbuf* frame) {
     return number;
 }
 
-// A driver may not be polled while its link goes down, so the last frame says that it will.
+// Echoes frames. A driver must not be polled while its link goes down, so the last frame announces the end.
 int echo() {
     open_port();
     for (std::array<rte_mbuf*, kBurst> frames{};;) {
@@ -80,7 +80,7 @@ int echo() {
     }
 }
 
-// True if the frame `number` is among those that have come.
+// Returns true if the frame `number` is among those that have come.
 bool came(std::uint64_t number) {
     std::array<rte_mbuf*, kBurst> frames{};
     const std::uint16_t got = rte_eth_rx_burst(kPort, 0, frames.data(), kBurst);
@@ -103,7 +103,8 @@ void ask(rte_mempool* pool, std::uint16_t bytes, std::uint64_t number) {
     send(frame);
 }
 
-// Reads the clock seldom: that takes as long as a poll. False if it is `until` before the frame is there.
+// Waits for the frame `number`. Reads the clock seldom, since that takes as long as a poll. Returns false if `until`
+// comes first.
 bool wait_for(std::uint64_t number, Clock::time_point until) {
     for (unsigned polls = 1;; ++polls) {
         if (came(number)) {

@@ -1,5 +1,5 @@
-// How long a cache line takes from one CPU to the other and back: what two polling processes are made of. On a virtual
-// machine it says where the CPUs are just now: about 40 ns on one core, 100 behind one last-level cache, 500 apart.
+// Measures the round trip of a cache line between two CPUs, the unit of work of two polling processes. On a virtual
+// machine it tells where the CPUs are now: about 40 ns on one core, 100 within one last-level cache, 500 further apart.
 //
 //   line_ruler CPU CPU [PID...]      prints one JSON object; the processes, if any, stand still meanwhile, which is
 //                                    less than a millisecond
@@ -30,7 +30,7 @@ void pin(const char* cpu) {
     }
 }
 
-// True if each of them is a process that may be signalled. None of them is left out because of another.
+// Signals each of the processes. Returns true if all of them exist and may be signalled; a failure skips no other one.
 bool signal_all(std::span<char*> processes, int signal) {
     bool all = true;
     for (const char* process : processes) {
@@ -40,7 +40,7 @@ bool signal_all(std::span<char*> processes, int signal) {
     return all;
 }
 
-// One end of the line: waits for each odd number and answers with the next one.
+// Runs one end of the line: waits for each odd number and answers with the next one.
 void answer(std::atomic<unsigned>& line, unsigned round_trips) {
     for (unsigned i = 0; i < round_trips; ++i) {
         while (line.load(std::memory_order_acquire) != 2 * i + 1) {

@@ -1,4 +1,4 @@
-// Ports that are joined in memory, for what is counted without a device.
+// Ports that are joined in memory, for counting without a device.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct alignas(64) Buffer {
     std::array<std::uint8_t, kBufferHeadroom + kBufferRoom> bytes;
 };
 
-// Of both ends of a link: buffers change hands with the frames that lie in them.
+// The buffers of both ends of a link: they change hands with the frames that lie in them.
 class BufferStore {
 public:
     BufferStore() {
@@ -47,7 +47,7 @@ private:
     std::vector<Buffer*> free_;
 };
 
-// One end of a link in memory. Frames are handed over where they lie; headers and ICRC are written and judged as on a
+// One end of a link in memory. Frames are handed over in place; headers and ICRC are written and judged as on a
 // network. One thread uses both ends.
 class MemoryPort final : public port::Port {
 public:

@@ -1,5 +1,5 @@
-// What a short operation of a reliable connection costs both sides without a device: two workers with a verbs device
-// and its connections each, joined in memory.
+// Measures the cost of a short operation of a reliable connection at both ends, without a device: two workers with a
+// verbs device and its connections each, joined in memory.
 //
 //     operation_ruler write OPERATIONS [WINDOW]   RDMA WRITEs of 8 bytes, WINDOW of them at a time (32)
 //     operation_ruler send OPERATIONS             SENDs of 8 bytes that the peer answers with the same, one at a time
@@ -49,7 +49,7 @@ public:
         capacity.max_sges = 1;
         qp_ = device_->create_qp(*pd_, capacity, {*sends_, *receives_}).value();
     }
-    // As the connector does for two peers that agree on everything.
+    // Connects as the connector does for two peers that agree on everything.
     void connect(const End& peer, Instant now) {
         using verbs::Attribute;
         verbs::QpAttributes values;
@@ -93,7 +93,7 @@ public:
         request.signalled = false;
         post(request);
     }
-    // Returns how many operations ended, or messages came.
+    // Returns how many operations ended, or how many messages came.
     [[nodiscard]] std::size_t ended() noexcept { return poll(*sends_); }
     [[nodiscard]] std::size_t came() noexcept { return poll(*receives_); }
     void turn(Instant now) noexcept { (void)worker_->turn(now); }
@@ -180,7 +180,7 @@ private:
     End server_{"10.77.0.1", 1, store_};
 };
 
-// What callgrind counts.
+// Runs the part that callgrind counts.
 [[gnu::noinline]] void counted_part(Loop& loop, bool writes, std::uint64_t count, std::uint64_t window) {
     writes ? loop.write(count, window) : loop.send(count);
 }

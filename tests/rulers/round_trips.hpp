@@ -1,11 +1,11 @@
-// What ping-pongs print.
+// Prints the results of ping-pongs.
 #pragma once
 
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
-// Sorts them. There is at least one.
+// Sorts the round trips and prints their quantiles. There is at least one.
 inline void print_round_trips(std::vector<double>& round_trips_us) {
     std::sort(round_trips_us.begin(), round_trips_us.end());
     const auto at = [&](double quantile) {

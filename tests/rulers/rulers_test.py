@@ -21,7 +21,7 @@ def asking(session, *own):
 
 
 def verbs_pingpong(session):
-    """Either way, one client after another with the same echo."""
+    """Runs both ways, one client after another with the same echo."""
     echo = session.listen(['echo'], program=ruler(session))
     for way in 'write_imm', 'send', 'write_imm':
         result = result_of(asking(session, way, '0.3'))
@@ -30,7 +30,7 @@ def verbs_pingpong(session):
 
 
 def verbs_bad_input(session):
-    """One line that names the cause and the remedy, exit code 2."""
+    """Each bad command line gives one line that names the cause and the remedy, and exit code 2."""
     for own in ([], ['echo', '1'], ['write_imm'], ['send', '0'], ['read', '1']):
         expect_refused(asking(session, *own), 'verbs_ruler', 'write_imm|send SECONDS')
 

@@ -1,10 +1,10 @@
-// What a shard of the file system does by itself, on one thread: requests in, answers out, no clients.
+// Measures a shard of the file system alone, on one thread: requests in, answers out, no clients.
 //
 //   shard_ruler PATH FILES TOGETHER
 //
-// Makes a store of fake persistent memory at PATH, which must not exist, as in /dev/shm. Creates so many files,
-// TOGETHER of them in each turn, walks to them, asks for their attributes, writes and reads 3,901 bytes of each, closes
-// and removes them. Prints one JSON object, thousands of calls per second, and removes PATH.
+// Makes a store of fake persistent memory at PATH, which must not exist, as in /dev/shm. Creates FILES files, TOGETHER
+// of them in each turn, walks to them, and asks for their attributes. Writes and reads 3,901 bytes of each, closes and
+// removes them. Prints one JSON object, thousands of calls per second, and removes PATH.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
-// What a message costs where the program spins on memory and a helper thread of its own sleeps in a plain UDP socket:
-// the helper writes each datagram's number to a word, and the main thread, which sees it there, sends the next one. Two
+// Measures the cost of a message if the program spins on memory while its helper thread sleeps in a plain UDP socket.
+// The helper writes each datagram's number to a word. The main thread sees it there, and sends the next one. Two
 // processes on 127.0.0.0/8:
 //
 //   spin_ruler echo ADDRESS        until it is ended
 //   spin_ruler pingpong ADDRESS BYTES SECONDS
 //
-// The second prints one JSON object. Nothing of Cairn is used: that is the point.
+// The second prints one JSON object. No code of Cairn is used, on purpose.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -41,7 +41,7 @@ sockaddr_in address_of(const char* text) {
     return address;
 }
 
-// A socket, and the helper that sleeps in it.
+// A socket, and the helper thread that sleeps in it.
 class Received {
 public:
     explicit Received(int fd) : fd_(fd) {
@@ -53,7 +53,7 @@ public:
         while (count_.load(std::memory_order_acquire) <= before) {
         }
     }
-    // Of the last datagram. Valid once a datagram has come.
+    // Returns the sender of the last datagram. Valid once a datagram has come.
     [[nodiscard]] const sockaddr_in& peer() const { return peer_; }
 
 private:
@@ -99,7 +99,7 @@ int echo(const char* address) {
 int pingpong(const char* address, std::size_t bytes, double seconds) {
     const sockaddr_in there = address_of(address);
     const int fd = open_socket(nullptr);
-    send(fd, there, bytes);  // binds the socket, too
+    send(fd, there, bytes);  // also binds the socket
     const Received received(fd);
     received.spin_until_more_than(0);
     std::vector<double> round_trips_us;

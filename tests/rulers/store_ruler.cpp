@@ -1,11 +1,11 @@
-// What a store of the file system does by itself, on one thread: neither messages nor clients.
+// Measures a store of the file system alone, on one thread: neither messages nor clients.
 //
 //   store_ruler PATH FILES
 //
-// Makes a store of fake persistent memory at PATH, which must not exist, as in /dev/shm. Creates so many files (a name,
-// attributes, a client's answer, each operation with a commit of its own, then 16 with one), looks them up, writes a
-// block of each, 1 MiB chunks and 47,008-byte pieces, reads them, opens the store again, and removes the files. Prints
-// one JSON object, and removes PATH.
+// Makes a store of fake persistent memory at PATH, which must not exist, as in /dev/shm. Creates FILES files: a name,
+// attributes and a client's answer, each operation with a commit of its own, then 16 with one commit. Looks them up,
+// writes a block of each, 1 MiB chunks and 47,008-byte pieces, and reads them. Opens the store again, and removes the
+// files. Prints one JSON object, and removes PATH.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ using namespace cairn;
 using namespace cairn::fs;
 
 constexpr std::uint32_t kMiB = 1U << 20U;
-constexpr std::uint32_t kPiece = 47'008;  // of ior's hard runs
+constexpr std::uint32_t kPiece = 47'008;  // as in ior's hard runs
 constexpr FileId kDirectory{1, 1};
 
 class Ruler {
@@ -81,7 +81,7 @@ private:
         run();
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
-    // Thousands of operations per second.
+    // Returns thousands of operations per second.
     static double thousands(std::uint64_t count, const std::function<void(std::uint64_t)>& run) {
         return static_cast<double>(count) / 1e3 / seconds_of([&] {
                    for (std::uint64_t i = 0; i != count; ++i) {

@@ -1,10 +1,10 @@
-// What the memory of this machine allows to a stream between two processes: pieces of 4 KB pass through a ring of
-// shared memory, copied in from one set of 8 MB buffers and out into another, their CRC32 made on one side and verified
-// on the other. The buffers of a side are more than its caches hold.
+// Measures the memory bandwidth of a stream between two processes. Pieces of 4 KB pass through a ring of shared memory:
+// one side copies them in from a set of 8 MB buffers, the other copies them out into another set. One side makes their
+// CRC32, the other verifies it. The buffers of a side exceed its caches.
 //
 //   stream_ruler CPU CPU SECONDS      prints one JSON object
 //
-// Nothing of Cairn is used: that is the point.
+// No code of Cairn is used, on purpose.
 #include <isa-l/crc.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -56,7 +56,7 @@ std::uint32_t crc_of(const std::uint8_t* piece) {
     return crc32_gzip_refl(0, piece, kPieceBytes);
 }
 
-// Until it is told to end; ends with 1 if a piece is not what was sent.
+// Takes pieces until the ring says that it ends. Ends the process with 1 if a piece is not as it was sent.
 int take(Ring& ring) {
     std::vector<std::uint8_t> memory(kBuffers * kBufferBytes);
     for (std::uint64_t at = 0;; ++at) {
@@ -74,7 +74,7 @@ int take(Ring& ring) {
     }
 }
 
-// What was taken per second, in bytes.
+// Returns how many bytes per second the other side took.
 double give(Ring& ring, double seconds) {
     std::vector<std::uint8_t> memory(kBuffers * kBufferBytes);
     for (std::size_t i = 0; i < memory.size(); ++i) {

@@ -1,13 +1,13 @@
-// What plain UDP sockets do here, to compare with: an echo of datagrams by sendmmsg and recvmmsg, one of trains of
-// datagrams (UDP_SEGMENT, UDP_GRO), and a ping-pong of single ones, both sides spinning. Two processes on 127.0.0.0/8:
+// Measures plain UDP sockets for comparison: an echo of datagrams by sendmmsg and recvmmsg, an echo of trains of
+// datagrams (UDP_SEGMENT, UDP_GRO), and a ping-pong of single ones. Both sides spin. Two processes on 127.0.0.0/8:
 //
 //   udp_ruler echo ADDRESS                         until it is ended; for mmsg and pingpong
-//   udp_ruler echo-gso|echo-crc ADDRESS            likewise; for gso and crc
+//   udp_ruler echo-gso|echo-crc ADDRESS            until it is ended; for gso and crc
 //   udp_ruler mmsg|gso|crc ADDRESS BYTES OUTSTANDING SECONDS
 //   udp_ruler pingpong ADDRESS BYTES SECONDS
 //
 // crc is gso with a CRC32 at the end of each datagram, made and verified at both ends, as RoCEv2 has to. All but the
-// echoes print one JSON object. Nothing of Cairn is used: that is the point.
+// echoes print one JSON object. No code of Cairn is used, on purpose.
 #include <arpa/inet.h>
 #include <isa-l/crc.h>
 #include <netinet/in.h>
@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint16_t kPort = 4799;
 constexpr std::size_t kBatch = 32;
 constexpr std::size_t kBytesMax = 2048;
-constexpr std::size_t kSegmentsMax = 64;  // of one send, in all kernels
+constexpr std::size_t kSegmentsMax = 64;  // limit of one send, in all kernels
 
 sockaddr_in address_of(const char* text, std::uint16_t port) {
     sockaddr_in address{};
@@ -74,7 +74,7 @@ struct Batch {
             messages[i].msg_hdr.msg_iovlen = 1;
         }
     }
-    // How many came.
+    // Returns how many messages came.
     std::size_t receive(int fd) {
         arm();
         const int got = recvmmsg(fd, messages.data(), kBatch, MSG_DONTWAIT, nullptr);
@@ -142,7 +142,7 @@ public:
         }
     }
 
-    // How many came, from whom `peer` says; they are what is sent next.
+    // Returns how many datagrams came, from `peer`. The next send sends them.
     std::size_t receive() {
         iovec piece{memory_.data(), memory_.size()};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -207,7 +207,7 @@ private:
         std::memcpy(text.data(), &crc, kCrcBytes);
         return text;
     }
-    // From or to `peer`.
+    // Makes a message of `piece`, from or to `peer`, with room for control data.
     template <std::size_t Bytes>
     msghdr message_of(iovec& piece, std::array<char, Bytes>& control) {
         msghdr message{};
@@ -219,7 +219,7 @@ private:
         message.msg_controllen = control.size();
         return message;
     }
-    // If they have a CRC: its address and what it covers.
+    // Calls the function for each datagram with a CRC.
     template <typename Function>
     void each_datagram(const Function& function) {
         for (std::size_t at = 0; with_crc_ && at + kCrcBytes < bytes_; at += segment_bytes_) {

@@ -18,12 +18,12 @@ namespace cairn::ruler {
 constexpr std::uint32_t kMessageBytes = 32;
 constexpr std::uint32_t kReceives = 64;
 constexpr std::uint32_t kSendSlots = 16;
-constexpr std::uint64_t kInboxAt = 64;  // behind the message that leaves
+constexpr std::uint64_t kInboxAt = 64;  // after the message that leaves
 
 // How messages travel.
 enum class Way : std::uint8_t { WriteImmediate = 1, Send = 2 };
 
-// Private data of REQ and REP: where the peer WRITEs to.
+// The private data of REQ and REP: the address that the peer WRITEs to.
 struct RawGreeting {
     std::uint8_t way;
     Be64 inbox;
@@ -31,7 +31,7 @@ struct RawGreeting {
 };
 static_assert(sizeof(RawGreeting) == 13 && alignof(RawGreeting) == 1);
 
-// Used on the thread of its device.
+// One end of the connection. Used on the thread of its device.
 class End {
 public:
     // The device outlives the end.
@@ -62,9 +62,9 @@ public:
     [[nodiscard]] RawGreeting greeting() const noexcept {
         return {static_cast<std::uint8_t>(way_), Be64{region_->address() + kInboxAt}, Be32{region_->rkey().value}};
     }
-    // What the peer said. Called before send().
+    // Stores the peer's private data. Called before send().
     void meet(const RawGreeting& peer) noexcept { peer_ = peer; }
-    // Posts the receive requests that were used, at first all of them. The queue pair is beyond RESET. Returns false if
+    // Posts the receive requests that were used, at first all of them. The queue pair has left RESET. Returns false if
     // one was refused.
     [[nodiscard]] bool refill() noexcept {
         for (; used_ != 0; --used_) {
@@ -79,7 +79,7 @@ public:
         }
         return true;
     }
-    // Returns false if the send queue is full, or the connection is down.
+    // Sends a number. Returns false if the send queue is full, or the connection is down.
     [[nodiscard]] bool send(std::uint32_t number) noexcept {
         std::memcpy(memory_.data(), &number, sizeof(number));
         const std::array<verbs::Sge, 1> piece{region_->sge(0, kMessageBytes)};
@@ -98,7 +98,7 @@ public:
         }
         return qp_->post_send(request) == verbs::PostVerdict::Posted;
     }
-    // Returns the number of the message that came, or nothing.
+    // Returns the number of the message that came, or nullopt.
     [[nodiscard]] std::optional<std::uint32_t> take() noexcept {
         std::array<verbs::Completion, 1> done;
         if (completions_->poll(done) == 0) {
@@ -116,7 +116,7 @@ public:
         broken_ = !told || (++used_ >= kReceives / 2 && !refill());
         return broken_ ? std::nullopt : std::optional(number);
     }
-    // The connection failed, or brought something else than a message.
+    // Returns true if the connection failed, or brought something else than a message.
     [[nodiscard]] bool broken() const noexcept { return broken_; }
 
 private:

@@ -1,9 +1,9 @@
-// What a short message takes over a connection of Cairn's and back: the floor of a call on connections. Two processes
-// on the two ends of a link, both spinning:
+// Measures the round trip of a short message over a connection of Cairn: the floor of a call on connections. Two
+// processes on the two ends of a link, both spinning:
 //
 //   verbs_ruler EAL... -- echo                   until a signal
 //   verbs_ruler EAL... -- write_imm SECONDS      prints one JSON object
-//   verbs_ruler EAL... -- send SECONDS           likewise
+//   verbs_ruler EAL... -- send SECONDS           prints one JSON object
 //
 // write_imm WRITEs with an immediate, and its receive requests name no memory. send SENDs inline bytes into posted
 // buffers. One message is under way; sends make no completions, and receive requests are posted many at a time. Each
@@ -49,7 +49,7 @@ verbs::ConnectionChoice choice_with(const RawGreeting& greeting) noexcept {
     return choice;
 }
 
-// What both ends do alike.
+// The common part of both ends.
 class Ruler : public app::WorkerProgram {
 public:
     Status open(Instant now) {
@@ -220,7 +220,7 @@ private:
             fail("a message found no room");
         }
     }
-    // Turns begin when their time is read, so both times are those of the same moment of a turn.
+    // Turns begin when their time is read, so both times belong to the same moment of a turn.
     void on_message(std::uint32_t number, Instant now) override {
         if (number != number_) {
             fail("an answer came that was not asked for");

@@ -1,4 +1,4 @@
-// Of a port of the tests: the payloads that it leaves where they lie, what was attached for them, and a tap.
+// Parts of a port of the tests: the payloads that it leaves in place, the ranges attached for them, and a tap.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ public:
     std::function<void(Range, const net::IpAddress&)> tap = [](Range, const net::IpAddress&) {};
     bool sends_in_place = false;
     std::vector<Range> attached;
-    int detached_wrongly = 0;  // ranges that were not attached, or that a packet was still to be sent from
+    int detached_wrongly = 0;  // ranges that were not attached, or that a waiting packet still needed
 
     [[nodiscard]] bool can_send_from(Range) const noexcept override { return sends_in_place; }
     [[nodiscard]] bool attach(Range range) override {

@@ -1,4 +1,4 @@
-// What a client and a server do with each other that serve eRPC and RDMA at once.
+// A client and a server that use eRPC and RDMA with each other at once.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace cairn::connections {
 constexpr std::uint16_t kService = 31850;
 constexpr std::uint16_t kPort = 7471;
 
-// What happens between a client and a server, whatever carries it. turn() lets time pass and all workers have a turn.
+// Runs a client and a server over any transport. turn() lets time pass and gives all workers a turn.
 template <class Turn>
 void exchange_both(Tenants& client, Tenants& server, const Instant& now, const Turn& turn) {
     const auto until = [&](const auto& done) {
@@ -25,7 +25,7 @@ void exchange_both(Tenants& client, Tenants& server, const Instant& now, const T
     ASSERT_TRUE(server.directory->serve(kService, {server.endpoint->qpn(), kQkey, 1}).ok());
     ASSERT_TRUE(server.connector->listen(kPort, 4).ok());
 
-    // Both ask at once, by queue pair 1 of the same host.
+    // Both ask at once, from queue pair 1 of the same host.
     ASSERT_TRUE(client.directory->ask(server.port.local_address(), kService, now).ok());
     verbs::ConnectTo to;
     to.remote = server.port.local_address();

@@ -1,4 +1,4 @@
-// Makes the checksums of an edited frame right again, so that the edit itself is judged.
+// Recomputes the checksums of an edited frame, so that the edit itself is judged.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline void put_checksum(std::span<std::uint8_t> frame, std::size_t at, net::Che
     frame[at + 1] = static_cast<std::uint8_t>(before.checksum());
 }
 
-// Of an Ethernet frame: the IPv4 header's and its ICMP message's, or those of an ICMPv6 message.
+// Mends the checksums of an Ethernet frame: the IPv4 header's and its ICMP message's, or an ICMPv6 message's.
 inline void mend_checksums(std::span<std::uint8_t> frame) {
     constexpr std::size_t kIp = 14;
     const auto word = [frame](std::size_t at) { return (std::size_t{frame[at]} << 8U) | frame[at + 1]; };

@@ -1,4 +1,4 @@
-// What holds of all shards of a file system together, when nothing is under way, as a test expects it.
+// Checks the invariants of all shards of a file system together while no call is under way.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 namespace cairn::test {
 
-// Of the environment variable, if it is set. It lies in [least, most].
+// Returns the value of an environment variable, or `otherwise` if it is not set. It must lie in [least, most].
 // mutants: test-number-from
 inline std::uint64_t number_from(const char* name, std::uint64_t otherwise, std::uint64_t least,
                                  std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
@@ -30,16 +30,16 @@ inline std::uint64_t number_from(const char* name, std::uint64_t otherwise, std:
     return number;
 }
 
-// The seed of the first history. scripts/test draws it for --full and --soak. Seeds count up from it.
+// Returns the seed of the first history; later seeds count up from it. scripts/test draws it for --full and --soak.
 inline std::uint64_t first_seed() {
     return number_from("SIM_SEED", 1, 0, std::numeric_limits<std::uint64_t>::max() / 2);
 }
 
-// How many histories a swarm lives through, unless SIM_RUNS says so.
+// Returns how many histories a swarm runs: `usual`, unless SIM_RUNS says otherwise.
 inline std::uint64_t histories(std::uint64_t usual) {
     return number_from("SIM_RUNS", usual, 1, std::numeric_limits<std::uint64_t>::max() / 2);
 }
-// Likewise; all of `thorough` where SIM_THOROUGH is set (faults are planted).
+// As histories(usual), but all of `thorough` if SIM_THOROUGH is set (faults are planted).
 inline std::uint64_t histories(std::uint64_t usual, std::uint64_t thorough) {
     return histories(std::getenv("SIM_THOROUGH") != nullptr ? thorough : usual);
 }

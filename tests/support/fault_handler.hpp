@@ -1,4 +1,4 @@
-// A handler for tests of memory that vanishes: what UserMemory expects of a process.
+// A signal handler for tests of memory that vanishes, as UserMemory expects it of a process.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::test {
 
-// For the rest of the process. A fault outside of UserMemory::run() ends it.
+// Installs the handler for the rest of the process. A fault outside of UserMemory::run() ends the process.
 inline void catch_faults() noexcept {
     struct sigaction ours {};
     ours.sa_sigaction = [](int, siginfo_t* info, void*) {
@@ -26,7 +26,7 @@ inline void catch_faults() noexcept {
     UserMemory::expect_faults();
 }
 
-// Pages of zeros that can vanish. Their addresses stay taken, so that nothing else comes there.
+// Pages of zeros that can vanish. Their addresses stay reserved, so that nothing else is mapped there.
 class Pages {
 public:
     explicit Pages(std::size_t bytes)

@@ -10,7 +10,7 @@
 
 namespace cairn::test {
 
-// Those of the trace of this name, which is over IPv4, in order.
+// Returns the management datagrams of the trace of this name, in order. The trace is over IPv4.
 inline std::vector<wire::MadBytes> golden_mads(const std::string& trace) {
     constexpr std::size_t kLowerBytes = 42;  // Ethernet, IPv4, UDP
     std::vector<wire::MadBytes> mads;

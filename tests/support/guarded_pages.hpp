@@ -1,4 +1,4 @@
-// Memory between two pages that nobody may touch: an access beyond either end ends the test.
+// Memory between two inaccessible pages: an access beyond either end ends the test.
 #pragma once
 
 #include <sys/mman.h>

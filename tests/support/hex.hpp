@@ -9,7 +9,7 @@
 
 namespace cairn::test {
 
-// "00 ff 1a" with or without blanks.
+// Reads text such as "00 ff 1a", with or without blanks.
 inline std::vector<std::uint8_t> from_hex(std::string_view text) {
     std::vector<std::uint8_t> bytes;
     bool high = true;

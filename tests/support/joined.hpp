@@ -8,7 +8,7 @@ namespace cairn::test {
 template <class Port>
 class Joined {
 public:
-    // One way. With several, a datagram goes to the one that has its address, else to the first.
+    // Joins one way. If several ports are joined, a datagram goes to the one that has its address, else to the first.
     void join(Port& other) {
         peers_.push_back(&other);
         static_cast<Joined&>(other).joined_by_.push_back(this);

@@ -1,4 +1,4 @@
-"""What tests and scripts ask of the machine: CPUs that they may use, addresses of their own, network namespaces."""
+"""Resources of the machine for tests and scripts: usable CPUs, addresses of their own, network namespaces."""
 import contextlib
 import ctypes
 import os
@@ -13,23 +13,23 @@ CLAIM_PORT = 14790
 
 
 class Unavailable(Exception):
-    """What this machine does not have; the text says what and why."""
+    """Raised if the machine lacks a resource; the text names it and says why."""
 
 
 def cpus():
-    """The CPUs this process may run on: taskset, a container or a batch system may have left it few."""
+    """Returns the CPUs that this process may use; taskset, a container or a batch system may restrict them."""
     return sorted(os.sched_getaffinity(0))
 
 
 class Loopback:
-    """Addresses of 127.0.0.0/8 that no other process has from here, whatever its process ID; given back with it."""
+    """Addresses of 127.0.0.0/8 that no other process gets from here, whatever its process ID; freed when it ends."""
 
     def __init__(self):
         self.claim = None
         self.first = 0
 
     def __call__(self, host):
-        """The address of that host, 1 to 15."""
+        """Returns the address of host 1 to 15."""
         if not 0 < host < HOSTS:
             raise ValueError(f'host {host} is none of 1 to {HOSTS - 1}')
         if self.claim is None:
@@ -55,7 +55,7 @@ loopback = Loopback()
 
 
 def free_tcp_port():
-    """One that nobody listens on just now."""
+    """Returns a TCP port on which no process listens at the moment."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(('127.0.0.1', 0))
         return probe.getsockname()[1]
@@ -63,7 +63,7 @@ def free_tcp_port():
 
 @contextlib.contextmanager
 def alone(name):
-    """One process of this network namespace at a time, for what can not have a name of its own."""
+    """Lets one process of this network namespace run at a time, for resources that cannot have a name of their own."""
     end = time.monotonic() + 60
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as lock:
         while True:
@@ -85,7 +85,7 @@ def ip(*arguments):
 
 @contextlib.contextmanager
 def namespaces(count):
-    """The names of so many new network namespaces, their loopbacks up; they end with the block."""
+    """Makes `count` network namespaces with their loopbacks up, and yields their names; they end with the block."""
     if os.geteuid() != 0:
         raise Unavailable('network namespaces need root')
     if shutil.which('ip') is None:
@@ -102,14 +102,14 @@ def namespaces(count):
 
 
 def join(here, there, ends):
-    """A veth pair between two network namespaces, with these names at its ends, up."""
+    """Makes a veth pair between two network namespaces, with these names at its ends, up."""
     ip('link', 'add', ends[0], 'netns', here, 'type', 'veth', 'peer', 'name', ends[1], 'netns', there)
     for name, end in ((here, ends[0]), (there, ends[1])):
         ip('-n', name, 'link', 'set', end, 'up')
 
 
 def enter(name):
-    """Takes this process into a network namespace."""
+    """Moves this process into a network namespace."""
     new_network = 0x40000000
     with open(f'/run/netns/{name}', encoding='ascii') as file:
         if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), new_network) != 0:

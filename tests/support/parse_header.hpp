@@ -1,4 +1,4 @@
-// One header as a value or a reason, as a Packet's are judged one by one.
+// Parses one header into a value or a reason; the headers of a Packet are judged one by one.
 #pragma once
 
 #include "lib/wire/headers.hpp"

@@ -17,11 +17,11 @@ using Frame = std::vector<std::uint8_t>;
 
 struct CaptureFile {
     std::vector<Frame> frames;
-    std::size_t cut = 0;  // frames of which less than all was recorded
-    std::string refusal;  // why nothing was read; empty: all was
+    std::size_t cut = 0;  // frames that were recorded in part only
+    std::string refusal;  // why nothing was read; empty: the file was read
 };
 
-// Takes a file apart, little-endian or big-endian.
+// Parses a capture, little-endian or big-endian.
 class CaptureReader {
 public:
     explicit CaptureReader(const std::filesystem::path& path) {
@@ -65,7 +65,7 @@ private:
         const auto first = bytes_.begin() + static_cast<std::ptrdiff_t>(at);
         file_.frames.emplace_back(first, first + static_cast<std::ptrdiff_t>(captured));
     }
-    // A file that ends within a frame ends before it.
+    // Stops at the last whole frame if the file ends within a frame.
     void read_records() {
         constexpr std::size_t kRecordHeader = 16;
         refuse_link(word(20) & 0xffffU);
@@ -107,17 +107,17 @@ private:
     CaptureFile file_;
 };
 
-// Every whole frame of the file; empty when it is no such file.
+// Returns every whole frame of the file, or nothing if it is no capture.
 inline std::vector<Frame> read_pcap(const std::filesystem::path& path) {
     return CaptureReader(path).read().frames;
 }
 
-// True for the golden traces, which are judged whole. Of other captures ($CAIRN_TRACES) the tests judge what they can.
+// Returns true for the golden traces, all of whose content is known. Other captures ($CAIRN_TRACES) are tested in part.
 inline bool traces_are_golden() {
     return std::getenv("CAIRN_TRACES") == nullptr;
 }
 
-// The captures, in the order of their names.
+// Returns the captures in the order of their names.
 inline std::vector<std::filesystem::path> trace_files() {
     const char* folder = std::getenv("CAIRN_TRACES");
     std::vector<std::filesystem::path> files;

@@ -10,7 +10,7 @@
 
 namespace cairn::test {
 
-// Does `what` and ends, at the latest with the test. It runs no more of the test.
+// Runs `what` in another process, which ends at the latest with the test. The process runs no more of the test.
 class Process {
 public:
     template <class What>

@@ -1,5 +1,5 @@
-// Queues of one port in memory, as a NIC with several workers has them: a datagram goes to the worker that the low bits
-// of its queue pair number name; numbers 0 and 1, and groups, are worker 0's. One thread drives all of them.
+// Queues of one port in memory, as on a NIC with several workers: the low bits of a datagram's queue pair number name
+// its worker. Numbers 0 and 1, and groups, belong to worker 0. One thread drives all of them.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ class QueueOf final : public port::Port {
 public:
     QueueOf(SharedWire& shared, std::uint32_t owner) : shared_(shared), own_(shared.waiting[owner]) {}
 
-    // The Ethernet address of a host.
+    // Returns the Ethernet address of a host.
     [[nodiscard]] static net::MacAddress mac_of(const net::IpAddress& host) noexcept {
         const std::array<std::uint8_t, 16>& octets = host.octets();
         return {{2, 0, octets[12], octets[13], octets[14], octets[15]}};
     }
-    std::vector<port::WayBack> ways_back{};  // of strangers whose datagrams another worker received
-    std::uint64_t asked = 0;                 // paths to hosts that none of these leads to: a neighbour would be asked
+    std::vector<port::WayBack> ways_back{};  // of unknown peers whose datagrams another worker received
+    std::uint64_t asked = 0;                 // paths to hosts that no queue here leads to: a neighbour would be asked
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::array<port::PacketRef, 32> burst;

@@ -1,4 +1,4 @@
-// Media that know what of them is durable.
+// Media that record which of their bytes are durable.
 #pragma once
 
 #include "fs/sim/recording_medium.hpp"

@@ -1,5 +1,5 @@
-// What is in the room that handlers are lent, in any RPC system: typed tests, as those of rpc_promises.hpp. A system
-// runs them by
+// The content of the buffers that handlers get for answers, in any RPC system: typed tests, as in rpc_promises.hpp. A
+// system runs them by
 //
 //     INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcCleanRoom, ErpcPair);
 #pragma once
@@ -70,7 +70,7 @@ TYPED_TEST_P(RpcCleanRoom, RoomThatIsTrimmedKeepsWhatWasWritten) {
     EXPECT_EQ(this->responses.at(1), (std::vector<std::uint8_t>{5, 5, 0, 0}));
 }
 
-// A handler that asks for too much, and then for less, may get memory that it has already.
+// A handler that asks for too much, and then for less, may get memory that it had before.
 TYPED_TEST_P(RpcCleanRoom, RoomAfterNoneHoldsNoFormerMessage) {
     const SessionId session = this->pair.connect();
     this->post(this->client(), session, 1, kEcho, std::vector<std::uint8_t>(3000, 0xa7));

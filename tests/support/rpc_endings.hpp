@@ -1,5 +1,4 @@
-// How calls, sessions and endpoints end, in any RPC system: typed tests, as those of rpc_promises.hpp. A system
-// runs them by
+// How calls, sessions and endpoints end, in any RPC system: typed tests, as in rpc_promises.hpp. A system runs them by
 //
 //     INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcEndings, ErpcPair);
 #pragma once
@@ -13,7 +12,7 @@ class RpcEndings : public RpcPromises<Pair> {};
 
 TYPED_TEST_SUITE_P(RpcEndings);
 
-// Another session has the number of the one that ended: whoever kept the old name reaches nobody.
+// Another session has the number of the one that ended: the old name reaches no session.
 TYPED_TEST_P(RpcEndings, TheNameOfASessionThatEndedNamesNoOther) {
     const SessionId first = this->pair.connect();
     this->post(first, 1, kKeep);
@@ -39,7 +38,7 @@ TYPED_TEST_P(RpcEndings, TheNameOfASessionThatEndedNamesNoOther) {
     EXPECT_EQ(this->results.at(3), CallStatus::Ok);
 }
 
-// A coroutine that tries again when its call fails ends with its endpoint: it is told once, and then refused.
+// A coroutine that retries when its call fails ends with its endpoint: its call fails once, then its retry is refused.
 TYPED_TEST_P(RpcEndings, WhoTriesAgainAtTheEndpointsEndIsRefused) {
     const SessionId session = this->pair.connect();
     std::vector<CallStatus> told;
@@ -79,7 +78,7 @@ TYPED_TEST_P(RpcEndings, AnEndpointIsNotDestroyedWithinItsOwnCallback) {
     EXPECT_DEATH(this->client().disconnect(session, this->pair.now), "depth_ == 0");
 }
 
-// However long a call waits for its session, for room or for credits.
+// A latency counts all of a call's wait for its session, for room and for credits.
 TYPED_TEST_P(RpcEndings, ALatencyIsAllThatACallerWaits) {
     const SessionId session = this->pair.connect();
     this->client().keep_latency(kKeep);
@@ -102,7 +101,7 @@ TYPED_TEST_P(RpcEndings, ALatencyIsAllThatACallerWaits) {
     ASSERT_EQ(this->results.size(), kCalls);
     EXPECT_EQ(this->client().latency_ns(kKeep)->count(), kCalls);
     EXPECT_GE(this->client().latency_ns(kKeep)->max(), static_cast<std::uint64_t>(milliseconds(kCalls - 1).ns));
-    // Those that end otherwise have waited, too.
+    // Calls that end otherwise have waited, too.
     this->post(session, 1001, kKeep);
     const CallId id = this->post(session, 1002, kKeep).id;
     this->pair.run(milliseconds(3));
@@ -112,7 +111,7 @@ TYPED_TEST_P(RpcEndings, ALatencyIsAllThatACallerWaits) {
     EXPECT_EQ(this->latencies.at(1002), milliseconds(3));
 }
 
-// The program's clock goes on behind the last turn, whose time is the endpoint's last one.
+// The program's clock goes on after the last turn, whose time is the endpoint's last one.
 TYPED_TEST_P(RpcEndings, ALatencyThatEndsWithTheEndpointIsNotNegative) {
     const SessionId session = this->pair.connect();
     using Client = typename TypeParam::Endpoint;

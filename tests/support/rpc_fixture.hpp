@@ -1,4 +1,4 @@
-// A client and a server of any RPC system, and handlers: what rpc_promises.hpp tests them with.
+// A client and a server of any RPC system, and handlers, for the tests of rpc_promises.hpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Shouted {
 
 }  // namespace cairn::rpc::test
 
-// Its bytes are the text, which ends with a call mark.
+// The encoding is the text with a call mark at its end.
 template <>
 struct cairn::rpc::Codec<cairn::rpc::test::Shouted> {
     [[nodiscard]] static std::size_t bytes_of(const test::Shouted& shouted) noexcept { return shouted.text.size(); }
@@ -40,7 +40,8 @@ namespace cairn::rpc::test {
 constexpr std::uint8_t kEcho = 7;     // answers with the request
 constexpr std::uint8_t kKeep = 8;     // keeps the handle
 constexpr std::uint8_t kUnknown = 9;  // has no handler
-constexpr std::uint8_t kLazy = 10;    // answers with room for as many bytes as it is told, and writes none of them
+constexpr std::uint8_t kLazy = 10;    // answers with room for as many bytes as the request asks for, and writes none of
+                                      // them
 
 struct Pixel {
     std::uint32_t x;
@@ -63,10 +64,10 @@ struct Picture {
     int asked = 0;
 };
 
-// The pair of hosts has: `using Endpoint`, `Endpoint& client()`, `Endpoint& server()`, `SessionId connect()` (which
-// returns with the session open), `void run(Duration)` in virtual time, and `Instant now`; of a second client
-// `Endpoint& other()` and `SessionId connect_other()`; `WirePort& server_port()` and `MsgPool& server_pool()`; and
-// `void end_client()`, after which nothing runs any more.
+// The pair of hosts has: `using Endpoint`, `Endpoint& client()`, `Endpoint& server()`; `SessionId connect()`, which
+// returns with the session open; `void run(Duration)` in virtual time, and `Instant now`. For a second client it has
+// `Endpoint& other()` and `SessionId connect_other()`. It has `WirePort& server_port()` and `MsgPool& server_pool()`,
+// and `void end_client()`, after which nothing runs any more.
 template <class Pair>
 class RpcPromises : public testing::Test {
 protected:
@@ -126,7 +127,7 @@ protected:
         return from.post(session, call, pair.now);
     }
 
-    // Asks for an answer of so many bytes that its handler does not write.
+    // Asks for an answer of this length, which its handler does not write.
     Posted post_lazy(Endpoint& from, SessionId session, std::uint64_t tag, std::uint32_t bytes) {
         std::vector<std::uint8_t> wish(sizeof(bytes));
         std::memcpy(wish.data(), &bytes, sizeof(bytes));
@@ -135,7 +136,7 @@ protected:
 
     Pair pair;
     Picture picture;
-    Call call;  // what post() adds to
+    Call call;  // the call that post() completes
     std::vector<KeptRequest> kept;
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, std::vector<std::uint8_t>> responses;

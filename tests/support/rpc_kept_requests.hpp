@@ -1,4 +1,4 @@
-// What becomes of requests that their handlers do not answer at once, in any RPC system: typed tests, as those of
+// The fate of requests that their handlers do not answer at once, in any RPC system: typed tests, as in
 // rpc_promises.hpp. A system runs them by
 //
 //     INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcKeptRequests, ErpcPair);
@@ -11,7 +11,7 @@ namespace cairn::rpc::test {
 template <class Pair>
 class RpcKeptRequests : public RpcPromises<Pair> {};
 
-// Answers requests of an even size alone.
+// Answers only requests of an even size.
 template <class Endpoint>
 Task<> answer_even(void*, Request<Endpoint> request) {
     if (request.payload.size() % 2 == 0) {
@@ -45,7 +45,7 @@ TYPED_TEST_P(RpcKeptRequests, AKeptRequestThatIsDroppedEndsItsCall) {
     KeptRequest first = std::move(this->kept[0]);
     KeptRequest second;
     second = std::move(this->kept[1]);
-    this->kept.erase(this->kept.begin(), this->kept.begin() + 2);  // what is moved from is nobody's
+    this->kept.erase(this->kept.begin(), this->kept.begin() + 2);  // a moved-from request has no owner
     EXPECT_TRUE(this->server().respond(first, this->pair.now));
     first.drop();  // it was answered
     second.drop();
@@ -84,7 +84,7 @@ TYPED_TEST_P(RpcKeptRequests, AKeptRequestMayOutliveItsSession) {
     EXPECT_EQ(this->results.size(), 1U);
 }
 
-// At once or later, and whether there was room before.
+// The answer comes at once or later, and there was room before or not.
 TYPED_TEST_P(RpcKeptRequests, AnAnswerThatFindsNoRoomIsLost) {
     const SessionId session = this->pair.connect();
     this->server().set_handler(
@@ -158,7 +158,7 @@ TYPED_TEST_P(RpcKeptRequests, AnEmptyAnswerNeedsNoMemory) {
     }
 }
 
-// A request of a peer would find nobody to execute it.
+// A peer's request would find no thread to execute it.
 TYPED_TEST_P(RpcKeptRequests, ABackgroundHandlerNeedsThreads) {
     const BackgroundHandler handler = [](void*, BackgroundRequest&) {};
     const Status none = this->server().set_background_handler(kUnknown, handler, nullptr, 8);

@@ -1,5 +1,5 @@
-// Requests that are kept while others are handled, in any RPC system: typed tests, as those of rpc_promises.hpp. A
-// system runs them by
+// Requests that are kept while others are handled, in any RPC system: typed tests, as in rpc_promises.hpp. A system
+// runs them by
 //
 //     INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcOtherRequests, ErpcPair);
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace cairn::rpc::test {
 
-// What becomes of a request.
+// The ways in which a request ends.
 enum class Ending : std::uint8_t { Answer, Respond, Refuse, Decline, Later };
 
 // Ends `each`, a Request or a KeptRequest, whose handle is `handle`. Returns false if it had ended.
@@ -60,7 +60,7 @@ protected:
         EXPECT_EQ(this->results.at(ended), status_of(how)) << ended;
         declined += how == Ending::Decline ? 1 : 0;
     }
-    // A request of `first` is kept, and one of the client's session ends it.
+    // Keeps a request of `first`, which one of the client's session then ends.
     void end_two(typename Pair::Endpoint& first, SessionId first_session, SessionId session) {
         this->post(first, first_session, ended + 1, kKeep, {1, 2});
         this->pair.run(milliseconds(1));
@@ -98,7 +98,8 @@ TYPED_TEST_P(RpcOtherRequests, ACallIsAnsweredWhileOneBeforeItIsKept) {
     EXPECT_EQ(this->results.at(1), CallStatus::Ok);
 }
 
-// Of its session or another one. A request is handled unless its own handler has declined it.
+// The other request is of the same session or of another one. A request counts as handled unless its own handler has
+// declined it.
 TYPED_TEST_P(RpcOtherRequests, AHandlerMayEndAnotherRequest) {
     const SessionId session = this->pair.connect();
     const SessionId elsewhere = this->pair.connect_other();

@@ -1,4 +1,4 @@
-// What every RPC system of Cairn promises its users, as typed tests. A system runs them by
+// The promises of every RPC system of Cairn to its users, as typed tests. A system runs them by
 //
 //     INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcPromises, ErpcPair);
 //
@@ -49,7 +49,7 @@ TYPED_TEST_P(RpcPromises, ACancelledCallEndsAtOnceAndOnlyOnce) {
     this->post(session, 2);
     EXPECT_FALSE(this->client().cancel(id, this->pair.now)) << "another call has its place";
     ASSERT_EQ(this->kept.size(), 1U);
-    EXPECT_TRUE(this->server().respond(this->kept[0], this->pair.now));  // nobody waits for it any more
+    EXPECT_TRUE(this->server().respond(this->kept[0], this->pair.now));  // the client no longer waits for it
     this->pair.run(milliseconds(20));
     EXPECT_EQ(this->results.at(2), CallStatus::Ok);
 }

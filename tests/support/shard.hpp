@@ -1,4 +1,4 @@
-// A client in another process and its shard, a tenant that a doorbell wakes: what they share, and what each does.
+// A client in another process and its shard, a tenant that a doorbell wakes: their shared memory and their code.
 #pragma once
 
 #include <sched.h>
@@ -14,12 +14,12 @@
 
 namespace cairn::test {
 
-// What a client and a shard share.
+// The memory that a client and a shard share.
 struct Channel {
     DoorbellWord word;
     alignas(64) std::atomic<std::uint32_t> asked{0};
     alignas(64) std::atomic<std::uint32_t> answered{0};
-    std::atomic<std::uint32_t> woke{0};  // rings that found the shard asleep
+    std::atomic<std::uint32_t> woke{0};  // doorbells that found the shard asleep
 };
 
 struct Unmap {
@@ -31,7 +31,7 @@ inline std::unique_ptr<Channel, Unmap> map_channel() {
     return std::unique_ptr<Channel, Unmap>(memory != MAP_FAILED ? new (memory) Channel : nullptr);
 }
 
-// A tenant that answers what lies in its channel.
+// A tenant that answers the requests in its channel.
 struct Shard final : worker::Tenant {
     Shard(worker::Worker& worker, Channel& with)
         : channel(with), bell(worker.add_doorbell(with.word).value()), tenancy(worker.add(*this)) {}
@@ -51,7 +51,7 @@ struct Shard final : worker::Tenant {
     }
 
     Channel& channel;
-    std::function<void()> last_look;  // as the worker has said that it sleeps, and does not sleep yet
+    std::function<void()> last_look;  // runs after the worker has said that it sleeps, and before it does
     std::unique_ptr<worker::Doorbell> bell;
     worker::Tenancy tenancy;
 };

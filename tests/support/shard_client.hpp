@@ -1,4 +1,4 @@
-// Who asks a shard.
+// The client that a call to a shard comes from.
 #pragma once
 
 #include "fs/sim/shard_client.hpp"

@@ -1,4 +1,4 @@
-// A shard of the file system on a medium of a test, in virtual time, and its clients.
+// A shard of the file system on a test's medium, in virtual time, and its clients.
 #pragma once
 
 #include <cstring>
@@ -19,7 +19,7 @@
 
 namespace cairn::test {
 
-// The file system has this shard alone, unless `facts` are changed before a restart.
+// The shard is the only one of the file system, unless `facts` are changed before a restart.
 class ShardRig final : public fs::ShardHost {
 public:
     static constexpr std::size_t kBytes = 16U << 20U;
@@ -30,7 +30,7 @@ public:
         store_ = fs::Store::format(*medium_, {kChunkBytes, 0x1234, 77}).value();
         start();
     }
-    // The host ends; what is not durable is lost. Calls that are not answered never are.
+    // Ends the host and starts it again. Data that is not durable is lost, and unanswered calls never get an answer.
     void restart() { restart(medium_->crash_none()); }
     void restart(RecordingMedium::Image image) {
         const fs::Granularity granularity = medium_->granularity();
@@ -41,7 +41,7 @@ public:
         start();
     }
 
-    // Hands a call over in this turn, the next of its client or one that it has made before.
+    // Hands a call over in this turn: the client's next one, or one that it has made before.
     fs::CallToken send(ShardClient& client, const fs::Request& request, std::uint32_t slot = 0) {
         return send_as(client, request, slot, ++client.sequence);
     }
@@ -63,7 +63,7 @@ public:
             shard_->begin_turn({now, wall_ns});
         }
     }
-    // Returns true if there is more to do at once.
+    // Returns true if more can be done at once.
     bool end_turn() {
         begin_turn();
         in_turn_ = false;
@@ -73,12 +73,12 @@ public:
         begin_turn();
         shard_->forget(client.number);
     }
-    // Turns without calls until nothing is left to do at once.
+    // Takes turns without calls until nothing is left to do at once.
     void settle() {
         while (end_turn()) {
         }
     }
-    // Time passes; the host has a turn whenever the shard asks for one.
+    // Lets time pass; the host has a turn whenever the shard asks for one.
     void pass(Duration span) {
         const Instant end = now + span;
         for (; shard_->next_deadline() <= end; settle()) {
@@ -90,7 +90,7 @@ public:
     }
 
     [[nodiscard]] bool is_answered(fs::CallToken token) const { return answers_.contains(token); }
-    // Of a call that is answered (asserted).
+    // Returns the answer of a call that has been answered (asserted).
     template <class Answer>
     Told<Answer> told(fs::CallToken token) {
         Told<Answer> told;
@@ -101,12 +101,12 @@ public:
         told.error = head->error;
         return told;
     }
-    // A call, and turns until it is answered.
+    // Makes a call, and takes turns until it is answered.
     template <class Answer>
     Told<Answer> ask(ShardClient& client, const fs::Request& request) {
         return wait<Answer>(send(client, request));
     }
-    // The same, if only the errno is of interest.
+    // As ask(), but returns the errno only.
     std::int32_t error_of(ShardClient& client, const fs::Request& request) {
         const fs::CallToken token = send(client, request);
         wait_for(token);
@@ -132,7 +132,7 @@ public:
             end_turn();
         }
     }
-    // All names of a directory, each once, with cursors from page to page.
+    // Returns all names of a directory, each once, read page by page with cursors.
     std::map<std::string, fs::FileId> list(ShardClient& client, const fs::FileId& directory) {
         std::map<std::string, fs::FileId> names;
         for (std::uint64_t cursor = 0, is_end = 0; is_end == 0;) {
@@ -159,7 +159,7 @@ public:
 
     fs::ClusterFacts facts{fs::Spread::Even, 1, {1, 2}, {3, 4}, fs::SlotTable(1)};
     Instant now{1'000'000};
-    std::optional<std::uint32_t> own_user{};  // from the next restart on
+    std::optional<std::uint32_t> own_user{};  // takes effect at the next restart
     std::int64_t wall_ns = 1'700'000'000'000'000'000;
 
 private:

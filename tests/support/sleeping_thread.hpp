@@ -13,7 +13,7 @@
 
 namespace cairn::test {
 
-// Returns once the thread, which says its number, sleeps or has ended.
+// Returns once the thread sleeps or has ended. The thread stores its number itself.
 inline void await_sleep(const std::atomic<pid_t>& thread) {
     const auto sleeps = [&thread] {
         std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
@@ -25,7 +25,7 @@ inline void await_sleep(const std::atomic<pid_t>& thread) {
     }
 }
 
-// The calling thread runs on this CPU, after all others there.
+// Makes the calling thread run on this CPU, after all other threads there.
 inline void be_last_on(int cpu) {
     cpu_set_t here;
     CPU_ZERO(&here);

@@ -8,7 +8,7 @@
 
 namespace cairn::rpc::test {
 
-// Takes it. The caller gives it back.
+// Takes all memory of the pool. The caller gives it back.
 [[nodiscard]] inline std::vector<MsgBuffer> take_all(MsgPool& pool) {
     std::vector<MsgBuffer> all;
     for (std::uint32_t bytes = 1U << 23U; bytes != 0; bytes /= 2) {

@@ -18,7 +18,7 @@ namespace cairn::connections {
 constexpr std::uint8_t kEcho = 1;
 constexpr Qkey kQkey{0x205};
 
-// A worker that has all of it.
+// A worker with all of these tenants.
 struct Tenants {
     Tenants(port::Port& at, std::shared_ptr<Agent> agent, std::uint8_t owner_bits, std::uint32_t number,
             std::uint64_t seed)

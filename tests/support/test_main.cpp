@@ -13,7 +13,7 @@ bool is_of(const testing::TestInfo& test, const std::string& file) {
     return std::filesystem::path(test.file()).filename() == std::filesystem::path(file).filename();
 }
 
-// The tests of `file` as a filter of GoogleTest; empty if there are none.
+// Returns the tests of `file` as a filter of GoogleTest; empty if there are none.
 std::string filter_of(const std::string& file) {
     std::string filter;
     const testing::UnitTest& all = *testing::UnitTest::GetInstance();

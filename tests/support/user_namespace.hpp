@@ -14,7 +14,7 @@ namespace cairn::test {
 
 constexpr int kNoUserNamespace = 77;  // for _exit(), if the machine allows none
 
-// Lets the calling process be `uid` in a user namespace that maps nobody else. Returns false if that is refused. The
+// Makes the calling process `uid` in a user namespace that maps no other user. Returns false if that is refused. The
 // process has one thread.
 inline bool become_in_user_namespace(std::uint32_t uid) {
     const std::string map = std::to_string(uid) + " " + std::to_string(geteuid()) + " 1";

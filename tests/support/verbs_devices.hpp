@@ -1,4 +1,4 @@
-// Devices of lib/ibverbs for tests of it, and how processes tell each other of them.
+// Devices of lib/ibverbs for its tests, and the exchange of values between their processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace cairn::test {
 
-// Devices "left", "right" and "spare", whose addresses this process and its children have for themselves. Call it
+// Configures devices "left", "right" and "spare". Only this process and its children have their addresses. Call it
 // first.
 inline void configure_devices() {
     static const bool done = [] {

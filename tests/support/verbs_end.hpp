@@ -1,4 +1,4 @@
-// One end of a connection as a program has it that knows verbs.h alone, for tests of lib/ibverbs.
+// One end of a connection in a program that uses verbs.h only, for tests of lib/ibverbs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace cairn::test {
 
-// What one end tells the other.
+// The facts that one end sends to the other.
 struct EndName {
     ibv_gid gid{};
     std::uint32_t qpn = 0;
@@ -17,8 +17,8 @@ struct EndName {
     std::uint64_t address = 0;
 };
 
-// A queue pair with its own domain, queue, channel and memory. All calls of one end are of one thread, or the test says
-// how they meet.
+// A queue pair with its own domain, queue, channel and memory. One thread makes all calls of an end, unless the test
+// says how several threads share it.
 class VerbsEnd {
 public:
     static constexpr std::uint32_t kBytes = 8192;
@@ -101,7 +101,7 @@ public:
     [[nodiscard]] int post_send(std::uint64_t id, std::uint32_t at, std::uint32_t bytes) {
         return post(request_of(id, IBV_WR_SEND), at, bytes);
     }
-    // To the same place in the peer's memory.
+    // Writes to the same place in the peer's memory.
     [[nodiscard]] int post_write(std::uint64_t id, std::uint32_t at, std::uint32_t bytes, const EndName& peer) {
         ibv_send_wr request = request_of(id, IBV_WR_RDMA_WRITE);
         request.wr.rdma = {peer.address + at, peer.rkey};
@@ -118,7 +118,7 @@ public:
         EXPECT_EQ(count, 1);
         return completion;
     }
-    // Likewise, asleep until it comes.
+    // As poll_one(), but sleeps until the completion comes.
     [[nodiscard]] ibv_wc await_one() {
         ibv_wc completion{};
         while (ibv_poll_cq(queue, 1, &completion) == 0) {
@@ -160,7 +160,7 @@ private:
         return ibv_post_send(pair, &request, &refused);
     }
 
-    unsigned events_ = 0;  // taken, acknowledged at the end
+    unsigned events_ = 0;  // events that were taken; acknowledged at the end
 };
 
 }  // namespace cairn::test

@@ -30,18 +30,18 @@ public:
     using Joined::join;
     void hold_paths(std::uint32_t paths) { paths_ = port::PathTable(paths); }  // before any is in use
 
-    // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
+    // Returns the fate of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
-    // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
+    // Returns whether a switch marks a datagram with congestion; it marks only ECN-capable ones. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
     std::size_t carries_least = 0, carries_most = port::kMaxUdpPayloadBytes;  // other datagrams are lost
-    bool loses_strays = false;  // what is for no peer's address; else the first peer gets it
-    bool damages = false;       // what is sent: the ICRC does not fit
-    // Payloads that stay are read for the ICRC at once, and again as they leave with the next receive_burst().
+    bool loses_strays = false;  // loses datagrams to an unknown address; else the first peer gets them
+    bool damages = false;       // sends datagrams whose ICRC is wrong
+    // Payloads that stay in place are read for the ICRC at once, and again when the next receive_burst() sends them.
     bool spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
-    std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(): a ring that is full
-    Duration waited{};                            // how long what comes has lain here, as empty_at() says
+    std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(), as with a full ring
+    Duration waited{};                            // how long arriving packets have lain here, as empty_at() says
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
         paths_.begin_burst();
@@ -166,7 +166,7 @@ private:
         }
         waiting_.clear();
     }
-    // To the one it is for; to all peers in the group.
+    // Delivers to the peer with the address, or to all peers in the group.
     void deliver(const Arrival& arrival) {
         if (!arrival.to.is_group()) {
             if (WirePort* const peer = towards(arrival.to); peer != nullptr) {

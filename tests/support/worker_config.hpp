@@ -1,4 +1,4 @@
-// The engine of a worker that shares an address with others.
+// The engine configuration of a worker that shares an address with other workers.
 #pragma once
 
 #include "lib/roce/engine.hpp"

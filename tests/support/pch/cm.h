@@ -1,5 +1,5 @@
-// What most sources of the folder of this name include, compiled once. Sources include what they use all the same. No
-// guard: the compiler refuses one in the file that it precompiles.
+// The headers that most sources of the folder of this name include, compiled once. Sources still include all that they
+// use. There is no guard: the compiler refuses one in the file that it precompiles.
 #include <gtest/gtest.h>
 
 #include "tests/unit/cm/cm_host.hpp"

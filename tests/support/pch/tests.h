@@ -1,5 +1,5 @@
-// What nearly every test includes, compiled once per test program. Sources include what they use all the same. No guard:
-// the compiler refuses one in the file that it precompiles.
+// The headers that nearly every test includes, compiled once per test program. Sources still include all that they use.
+// There is no guard: the compiler refuses one in the file that it precompiles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
