@@ -1,7 +1,7 @@
-// What every attack has: addresses, a pace, chance from a seed, and the tally in the end.
+// The common parts of every attack: addresses, a pace, chance from a seed, and the tally at the end.
 //
-// Strangers are addresses of the attacker that take part: they read what comes to them. Bystanders take no part:
-// packets are sent in their names, what comes to them is counted and never answered.
+// Strangers are addresses of the attacker that take part: they read their packets. Bystanders take no part: packets are
+// sent in their names, and packets to them are counted and never answered.
 #pragma once
 
 #include <chrono>
@@ -24,40 +24,40 @@ struct Options {
     double seconds = 1;
     unsigned rate_pps = 5000;
     std::uint64_t seed = 1;
-    std::optional<sockaddr_in> relay;  // through which the target is reached
-    std::string file;                  // what `record` writes and `replay` reads
+    std::optional<sockaddr_in> relay;  // the target is reached through it
+    std::string file;                  // the file that `record` writes and `replay` reads
 };
 
 struct Tally {
     std::uint64_t packets = 0;
-    std::uint64_t reached = 0;  // answers that say that the attack got where it wanted to: sessions, REPs, ...
+    std::uint64_t reached = 0;  // answers that show success of the attack: sessions, REPs, ...
     std::uint64_t sent_bytes = 0;
-    std::uint64_t bystanders_sent_bytes = 0;  // in their names
+    std::uint64_t bystanders_sent_bytes = 0;  // sent in their names
     std::uint64_t bystanders_received_bytes = 0;
     double worst_amplification = 0;  // of one bystander
 };
 
-// Any attacker's time is over. May be called in a signal handler.
+// Ends the time of every attacker. May be called in a signal handler.
 void stop_attacks() noexcept;
 
 class Attacker {
 public:
     explicit Attacker(const Options& options);
 
-    // Made when they are asked for first; a stop of the program when the address cannot be had.
+    // Both make a host when it is first asked for, and end the program if its address cannot be had.
     [[nodiscard]] Host& stranger(unsigned index);   // [0, 100)
     [[nodiscard]] Host& bystander(unsigned index);  // [0, 100)
 
-    // A host of the stranger's address that sends from another UDP port.
+    // Makes a host of the stranger's address that sends from another UDP port.
     [[nodiscard]] Result<Host> stranger_from(unsigned index, std::uint16_t port);
 
-    // Sends with a right ICRC, at the pace. False: the time is over, nothing was sent.
+    // Sends with a correct ICRC, at the pace. Returns false if the time is over; nothing was sent then.
     bool send(Host& host, Bytes packet);
-    // The same as the bytes are, ICRC and all.
+    // As send(), but sends the bytes as they are, with their ICRC.
     bool send_as_it_is(Host& host, const Bytes& packet);
-    // Waits for a datagram of the target, for as long as the network may take; empty: none came.
+    // Waits for a datagram of the target, for as long as the network may take. Returns no bytes if none came.
     [[nodiscard]] Bytes await(Host& host, std::chrono::milliseconds patience = std::chrono::milliseconds(200));
-    // Reads and throws away what came to all strangers; what came to bystanders is counted.
+    // Reads and drops the packets to all strangers, and counts those to bystanders.
     void drain();
 
     [[nodiscard]] bool over() const;
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     void reached() noexcept { ++tally_.reached; }
 
-    // Once: listens for what comes late to bystanders, too.
+    // Ends the attack and returns its tally. Called once. Also listens for late packets to bystanders.
     [[nodiscard]] Tally finish(std::chrono::milliseconds late);
 
 private:

@@ -7,7 +7,7 @@
 
 namespace cairn::hostile {
 
-constexpr unsigned kHosts = 16;  // in whose names attacks on servers come
+constexpr unsigned kHosts = 16;  // attacks on servers send in their names
 
 struct Attack {
     const char* name;

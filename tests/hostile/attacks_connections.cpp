@@ -1,4 +1,4 @@
-// Attacks on listeners of connections: requests that are never followed up, in whoever's name.
+// Attacks on listeners of connections: requests that are never followed up, in any host's name.
 #include <array>
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kManyHosts = 100;
 constexpr std::uint32_t kLargeBytes = 4U << 20U;
 
-// What cairn-perf's client says of its connection.
+// The private data in which cairn-perf's client describes its connection.
 struct RawPerfHello {
     Be32 magic{0x43504631};
     std::uint8_t version = 2;
@@ -27,7 +27,7 @@ struct RawPerfHello {
 };
 static_assert(sizeof(RawPerfHello) == 40 && alignof(RawPerfHello) == 1);
 
-// With this it asks whether it has an address; the answer carries what the connections of that address must say.
+// A client asks with this whether it has an address. The answer carries the pass that connections of the address need.
 struct RawPerfPass {
     Be32 magic{0x43505031};
     Be32 reserved{};
@@ -35,7 +35,7 @@ struct RawPerfPass {
 };
 static_assert(sizeof(RawPerfPass) == 16 && alignof(RawPerfPass) == 1);
 
-// What the target gives whoever reads the answers of the address; guessed, when it gives none.
+// Returns the pass that the target gives to the address, which the attacker can read; a guess if it gives none.
 std::uint64_t pass_of(Attacker& attacker, Host& host) {
     const RawPerfPass question;
     const wire::SidrReq req =
@@ -65,7 +65,7 @@ bool ask(Attacker& attacker, Host& from, std::uint32_t message_bytes, std::uint6
     return attacker.send(from, management({attacker.random(), request(attacker, from, message_bytes, pass)}));
 }
 
-// Of each of the strangers.
+// Returns the pass of each of the strangers.
 std::array<std::uint64_t, kHosts> passes_of(Attacker& attacker) {
     std::array<std::uint64_t, kHosts> passes{};
     for (unsigned i = 0; i < kHosts; ++i) {
@@ -80,13 +80,13 @@ void req_bystanders(Attacker& attacker) {
     }
 }
 
-// The same of so many hosts that none has a place when it asks again.
+// Requests in the names of so many bystanders that none of them has a place when it asks again.
 void req_many_hosts(Attacker& attacker) {
     for (unsigned i = 0; ask(attacker, attacker.bystander(i % kManyHosts), 64, attacker.random()); ++i) {
     }
 }
 
-// Each asks for large memory.
+// Requests that each ask for large memory.
 void req_large(Attacker& attacker) {
     for (unsigned i = 0; ask(attacker, attacker.bystander(i % kHosts), kLargeBytes, attacker.random()); ++i) {
     }
@@ -106,7 +106,7 @@ void half_open(Attacker& attacker) {
     }
 }
 
-// Connections that are made, and then nothing: those who hold on to what they got.
+// Connections that are made and then do nothing: they hold on to their resources.
 void established(Attacker& attacker) {
     const std::array passes = passes_of(attacker);
     for (unsigned i = 0; !attacker.over(); ++i) {
@@ -141,7 +141,7 @@ void sidr_bystanders(Attacker& attacker) {
     }
 }
 
-// Every message of the connection manager with identifiers that are guessed.
+// Every message of the connection manager with guessed identifiers.
 void guessed_ids(Attacker& attacker) {
     for (unsigned i = 0;; ++i) {
         const wire::CommIds ids{wire::CommId{static_cast<std::uint32_t>(attacker.random())},

@@ -1,4 +1,4 @@
-// Attacks on RPC servers over reliable connections: sessions of one host that are held and not used.
+// Attacks on RPC servers over reliable connections: one host holds sessions and does not use them.
 #include <chrono>
 #include <map>
 #include <utility>
@@ -13,7 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenRequests{5};
 
-// What copyrpc's ends say of a ring: 4 KiB, 8 batches, no long messages, flow by credits.
+// The private data in which copyrpc's ends describe a ring: 4 KiB, 8 batches, no long messages, flow control by
+// credits.
 struct RawCopyrpcHello {
     Be32 magic{0x43525043};
     std::uint8_t version = 3;
@@ -29,7 +30,7 @@ struct RawCopyrpcHello {
 };
 static_assert(sizeof(RawCopyrpcHello) == 32 && alignof(RawCopyrpcHello) == 1);
 
-// What a client of ScaleRPC says of its memory: 16 blocks of 128 bytes.
+// The private data in which a client of ScaleRPC describes its memory: 16 blocks of 128 bytes.
 struct RawScalerpcHello {
     Be32 magic{0x53525043};
     std::uint8_t version = 1;
@@ -43,13 +44,13 @@ struct RawScalerpcHello {
 };
 static_assert(sizeof(RawScalerpcHello) == 32 && alignof(RawScalerpcHello) == 1);
 
-// Sessions of one stranger, which acknowledges all that the target writes, and calls nothing.
+// Sessions of one stranger, which acknowledges all that the target writes, and makes no call.
 class IdleSessions {
 public:
     IdleSessions(Attacker& attacker, std::span<const std::uint8_t> hello)
         : attacker_(attacker), from_(attacker.stranger(0)), hello_(hello.begin(), hello.end()) {}
 
-    // False: the time is over.
+    // Asks for another session. Returns false if the time is over.
     bool ask() {
         const std::uint32_t number = ++asked_;
         wire::Req req = connection_request(number, Qpn{number}, attacker_.options().service, from_.address(),
@@ -101,11 +102,11 @@ private:
     Attacker& attacker_;
     Host& from_;
     Bytes hello_;
-    std::uint32_t asked_ = 0x1000;        // the last number: of a connection, and of its queue pair
+    std::uint32_t asked_ = 0x1000;        // the last number of a connection and of its queue pair
     std::map<std::uint32_t, Held> held_;  // by number
 };
 
-// It goes on to ask for more. What it holds in the end is what it has reached.
+// Asks for sessions until the time is over. The number that it holds at the end is the result.
 template <class RawHello>
 void hold_idle(Attacker& attacker) {
     const RawHello hello;

@@ -1,4 +1,4 @@
-// Attacks below any protocol: what is no packet, packets for nobody, packets with reserved numbers.
+// Attacks below any protocol: garbage, packets for unknown queue pairs, packets with reserved numbers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kJunkBytes = 1500;
 constexpr unsigned kSenders = 8;
 
-// Bytes that are no RoCEv2 at all, of every length.
+// Bytes of every length that are not RoCEv2 at all.
 void junk(Attacker& attacker) {
     for (unsigned i = 0;; ++i) {
         Bytes bytes(1 + attacker.random_below(kJunkBytes));
@@ -23,17 +23,17 @@ void junk(Attacker& attacker) {
     }
 }
 
-// Right ICRCs, every opcode, version and reserved bit, to any queue pair.
+// Packets with correct ICRCs and every opcode, version and reserved bit, to any queue pair.
 void reserved(Attacker& attacker) {
     for (unsigned i = 0;; ++i) {
         Bytes bytes(sizeof(wire::RawBth) + attacker.random_below(64) * 4 + wire::kIcrcBytes);
         std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(attacker.random()); });
         if (i % 2 == 0) {
-            bytes[5] = 0;  // small numbers of queue pairs: those of management and of services
+            bytes[5] = 0;  // small numbers of queue pairs, such as those of management and of services
             bytes[6] = static_cast<std::uint8_t>(attacker.random_below(3));
         }
         if (i % 4 == 0) {
-            bytes[1] = static_cast<std::uint8_t>(bytes[1] & 0xf0U);  // the version that there is
+            bytes[1] = static_cast<std::uint8_t>(bytes[1] & 0xf0U);  // the only valid version
         }
         if (!attacker.send(attacker.bystander(i % kSenders), std::move(bytes))) {
             return;
@@ -41,7 +41,7 @@ void reserved(Attacker& attacker) {
     }
 }
 
-// WRITEs and READs of connections that the sender does not have, in the names of others.
+// WRITEs and READs in the names of others, for connections that the sender does not have.
 void guesses(Attacker& attacker) {
     std::array<std::uint8_t, 64> payload{};
     for (unsigned i = 0;; ++i) {
@@ -61,7 +61,7 @@ void guesses(Attacker& attacker) {
     }
 }
 
-// The same host from ever new UDP ports: each is a path of its own.
+// One host with ever new UDP ports: each port makes a path of its own.
 void ports(Attacker& attacker) {
     constexpr std::uint16_t kFirstPort = 20'000;
     constexpr std::uint16_t kPorts = 40'000;

@@ -1,4 +1,4 @@
-// Attacks on eRPC servers: sessions without end, messages that are announced and never sent, answers nobody reads.
+// Attacks on eRPC servers: endless sessions, messages that are announced and never sent, unread answers.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Opened {
     ErpcSession session;
 };
 
-// As many sessions as are wanted or granted; of one host, or of many.
+// Opens as many sessions as are wanted or granted; of one host, or of many.
 std::vector<Opened> open_sessions(Attacker& attacker, unsigned count, unsigned hosts) {
     std::vector<Opened> opened;
     const std::optional<ErpcService> service = resolve(attacker, attacker.stranger(0));
@@ -38,7 +38,7 @@ std::vector<Opened> open_sessions(Attacker& attacker, unsigned count, unsigned h
     return opened;
 }
 
-// Keeps sessions alive and looks at nothing, until the time is over.
+// Keeps sessions alive and reads no answer, until the time is over.
 void ping(Attacker& attacker, const std::vector<Opened>& opened) {
     for (std::size_t i = 0; !opened.empty(); ++i) {
         const Opened& one = opened[i % opened.size()];
@@ -90,7 +90,7 @@ void announce(Attacker& attacker) {
     }
 }
 
-// Requests of 1 MB, half of each sent.
+// Requests of 1 MB; only half of each is sent.
 void half_sent(Attacker& attacker) {
     constexpr std::uint32_t kBytes = 1U << 20U;
     const std::vector<Opened> opened = open_sessions(attacker, 40, kHosts);
@@ -106,7 +106,8 @@ void half_sent(Attacker& attacker) {
     ping(attacker, opened);
 }
 
-// A request whose announcement finds no memory in a slot that another message left, and a late packet of that one.
+// A request whose announcement finds no memory, in a slot that another message used before, and a late packet of that
+// message.
 void abandoned_slots(Attacker& attacker) {
     for (const Opened& one : open_sessions(attacker, 1000, kHosts)) {
         const std::span<const std::uint8_t> full(kFull);
@@ -121,7 +122,7 @@ void abandoned_slots(Attacker& attacker) {
     }
 }
 
-// What a sound client would send, with a few bits or bytes changed and a right ICRC.
+// Packets of a correct client, with a few bits or bytes changed and a correct ICRC.
 void mutate(Attacker& attacker) {
     const std::vector<Opened> opened = open_sessions(attacker, 16, kHosts);
     for (unsigned turn = 0; !opened.empty(); ++turn) {
@@ -161,7 +162,7 @@ void slow_reader(Attacker& attacker) {
     }
 }
 
-// Ends of sessions with guessed tokens.
+// Requests to end sessions, with guessed tokens.
 void guessed_ends(Attacker& attacker) {
     const std::optional<ErpcService> service = resolve(attacker, attacker.stranger(0));
     for (unsigned i = 0; service; ++i) {
@@ -183,7 +184,7 @@ void write_packet(std::ofstream& file, const Bytes& packet) {
     file.write(reinterpret_cast<const char*>(packet.data()), static_cast<std::streamsize>(packet.size()));
 }
 
-// A session that is opened and makes calls; all that it sends is kept in a file.
+// Opens a session and makes calls; all packets that it sends are written to a file.
 void record(Attacker& attacker) {
     std::ofstream file(attacker.options().file, std::ios::binary);
     for (const Opened& one : open_sessions(attacker, 1, 1)) {
@@ -201,7 +202,7 @@ void record(Attacker& attacker) {
     }
 }
 
-// All of it again, over and over, to a server that was started anew.
+// Sends all recorded packets again, over and over, to a server that was restarted.
 void replay(Attacker& attacker) {
     std::ifstream file(attacker.options().file, std::ios::binary);
     std::vector<Bytes> packets;

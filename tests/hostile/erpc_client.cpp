@@ -33,7 +33,7 @@ std::optional<RawControl> control_of(std::span<const std::uint8_t> udp_payload) 
     return read_raw<RawControl>(datagram->payload.data());
 }
 
-// What the target says to the packet, if it is of that type.
+// Returns the target's answer to the packet, if it is of that type.
 std::optional<RawControl> ask(Attacker& attacker, Host& host, Bytes packet, ControlType wanted) {
     if (!attacker.send(host, std::move(packet))) {
         return std::nullopt;
@@ -77,7 +77,8 @@ Bytes ErpcSession::request(unsigned slot, unsigned turn, std::uint32_t message_b
     header.message_bytes = message_bytes;
     header.session = remote;
     header.packet_number = packet;
-    header.request_number = first_request + slot + (std::uint64_t{turn} + 1) * kSlots;  // the first comes after none
+    header.request_number = first_request + slot + (std::uint64_t{turn} + 1) * kSlots;  // the first request comes after
+                                                                                        // none
     return datagram(service.qpn, service.qkey, kOwnQpn, erpc_payload(header, payload));
 }
 

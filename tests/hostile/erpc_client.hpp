@@ -1,4 +1,4 @@
-// An eRPC client as an attacker has one: it opens sessions as it must, and then sends what it likes.
+// An attacker's eRPC client: it opens sessions as it must, and then sends arbitrary packets.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct ErpcService {
     Qkey qkey{};
 };
 
-// Where the target's service is; asked by SIDR until the attacker's time is over.
+// Returns where the target's service is; asks by SIDR until the attacker's time is over.
 [[nodiscard]] std::optional<ErpcService> resolve(Attacker& attacker, Host& host);
 
 enum class ControlType : std::uint8_t {
@@ -43,7 +43,7 @@ struct RawControl {
 };
 static_assert(sizeof(RawControl) == 44 && alignof(RawControl) == 1);
 
-constexpr std::uint32_t kPacketBytes = 1024 - 16;  // of a message, in a packet of that path MTU
+constexpr std::uint32_t kPacketBytes = 1024 - 16;  // bytes of a message in a packet of that path MTU
 constexpr Qpn kOwnQpn{0x100};
 constexpr unsigned kSlots = 8;
 
@@ -55,18 +55,18 @@ struct ErpcSession {
     std::uint64_t first_request = 0;  // of slot 0
     std::uint64_t cookie = 0;
 
-    // `number`: of a Ping.
+    // Makes a control packet. `number` is that of a Ping.
     [[nodiscard]] Bytes control(ControlType type, std::uint64_t number = 0) const;
-    // One packet of a request in the slot, the `turn`th of it.
+    // Makes one packet of a request: the slot's `turn`th request.
     [[nodiscard]] Bytes request(unsigned slot, unsigned turn, std::uint32_t message_bytes, std::uint16_t packet,
                                 std::span<const std::uint8_t> payload) const;
 };
 
-// A Connect as the first packet of somebody who has not proven that the address is its own, and one with a cookie.
+// Makes a Connect as the first packet of a host that has not proven its address, and one with a cookie.
 [[nodiscard]] Bytes first_connect(const ErpcService& service, std::uint64_t token, std::uint16_t local);
 [[nodiscard]] Bytes second_connect(const ErpcService& service, std::uint64_t token, std::uint16_t local,
                                    std::uint64_t cookie);
-// A session; nothing: the target does not grant it.
+// Opens a session. Returns nullopt if the target does not grant it.
 [[nodiscard]] std::optional<ErpcSession> open_session(Attacker& attacker, Host& host, const ErpcService& service,
                                                       std::uint16_t local);
 

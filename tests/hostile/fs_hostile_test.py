@@ -3,9 +3,10 @@
 
     fs_hostile_test.py CAIRN_FSD CAIRN_FS FS_CALLER FS_HOSTILE [TEST...]
 
-Of every attack it holds: the daemon lives; no honest call fails or hangs, and what was written is there; nobody gets
-what is not his; what the daemon has in memory and in descriptors does not grow with the attack; its counters name the
-reasons; when all are gone, their space is free and fsck finds nothing. $CAIRN_SOAK_MINUTES makes the attacks longer.
+Each attack must leave this true. The daemon lives. No honest call fails or hangs, and written data is there. No process
+gets data that is not its own. The daemon's memory and descriptors do not grow with the attack. Its counters name the
+reasons. When all attackers are gone, their space is free and fsck finds nothing. $CAIRN_SOAK_MINUTES makes the attacks
+longer.
 """
 import json
 import os
@@ -26,10 +27,10 @@ ATTACKER = os.path.abspath(sys.argv[4])
 SECONDS = max(0.6, 60 * float(os.environ.get('CAIRN_SOAK_MINUTES', '0')) / 20)
 SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
 MOST_MEMORY_KB = 16 * 1024
-PATIENCE_MS = 10000  # of the honest client: a call that hangs fails
+PATIENCE_MS = 10000  # of the honest client: a call that takes longer has failed
 BLOCK, BLOCKS = 4096, 96
-HONEST, OTHER = 20001, 20002  # users
-REASONS = {  # that the daemon's counters name
+HONEST, OTHER = 20001, 20002  # two users
+REASONS = {  # that the daemon's counters must name
     'silent': ['fs_refused_crowded'], 'stammer': ['fs_refused_nonsense'], 'unread': ['fs_refused_channels'],
     'hoard': ['fs_refused_share'], 'miscount': ['fs_refused_breach', 'fs_breaches', 'fs_malformed'],
     'scribble': ['fs_refused_breach'], 'scribble-requests': ['fs_malformed'],
@@ -39,7 +40,7 @@ MANY = 6  # attackers at once
 
 
 class Honest(threading.Thread):
-    """Writes into a file of its own, reads it back, and makes and removes names, until it is told to stop."""
+    """Writes into a file of its own, reads it back, and makes and removes names, until it is stopped."""
 
     def __init__(self, caller, seed):
         super().__init__(daemon=True)
@@ -116,8 +117,8 @@ class Attacks(FsCase):
             return int(re.search(r'RssAnon:\s+(\d+) kB', status.read()).group(1))
 
     def newcomers(self, attackers, user):
-        """The honest user's clients come and are served, as long as the attackers are there. The superuser alone may
-        have all places."""
+        """Checks that new clients of the honest user are served while the attackers are there. Only the superuser may
+        take all places."""
         while any(attacker.poll() is None for attacker in attackers):
             began = time.monotonic()
             code, out, err = self.server.tool('stat', '/honest/file', user=HONEST)
@@ -126,11 +127,11 @@ class Attacks(FsCase):
             self.longest_newcomer_s = max(self.longest_newcomer_s, time.monotonic() - began)
 
     def settled(self, descriptors, what):
-        """Nobody but the honest client is left."""
+        """Waits until the honest client is the only one."""
         self.await_that(f'descriptors of {what} are closed', lambda: self.server.descriptors() <= descriptors)
 
     def attack(self, name, user=OTHER, many=1):
-        """The results of attackers that were there together. The first ones are there to let buffers grow."""
+        """Returns the results of attackers that ran together. The first ones let buffers grow."""
         descriptors = self.server.descriptors() + 1  # a worker has one more from its first doorbell on
         for round_s in (SECONDS / 3, SECONDS):
             before_kb, calls = self.anonymous_kb(), self.honest.calls
@@ -151,7 +152,7 @@ class Attacks(FsCase):
         return results
 
     def end(self):
-        """All are gone: what they had comes back, and the file system is sound."""
+        """Checks that after all have gone their resources are free again, and the file system is sound."""
         self.honest.stops = True
         self.honest.join(timeout=60)
         self.assertFalse(self.honest.is_alive(), 'it hangs')
@@ -174,7 +175,7 @@ class Attacks(FsCase):
 
     def test_one_user_takes_all_that_it_may(self):
         results = self.attack('hoard', many=2)
-        # All that a user may have; what the first one leaves, the other one takes, too, if it has been slower.
+        # All that a user may have. A slower attacker also takes what the first one leaves.
         self.assertGreaterEqual(sum(result['channels'] for result in results), 16 * 16 * 2)
         for result in results:
             self.assertIn('--max-user-clients', result['last_refusal'])

@@ -1,5 +1,5 @@
-// One address of the attacker: a UDP socket on the RoCEv2 port, or a host behind a relay (tests/eal/relay.cpp), which
-// takes and gives whole IPv4 packets. Nothing of Cairn's ports is used.
+// One address of the attacker: a UDP socket on the RoCEv2 port, or a host on the other side of a relay
+// (tests/eal/relay.cpp), which takes and gives whole IPv4 packets. Cairn's ports are not used.
 #pragma once
 
 #include <netinet/in.h>
@@ -21,8 +21,8 @@ constexpr std::size_t kIpAndUdpBytes = 28;
 
 class Host {
 public:
-    // Not blocking. With `relay` the address is one of its link, else one of this machine's. Errors: the address or
-    // port is not this machine's, or taken.
+    // Opens a host that does not block. With `relay` the address is one of its link, else one of this machine's.
+    // Errors: the address or port is not this machine's, or is taken.
     static Result<Host> open(in_addr address, std::uint16_t port = kRocePort,
                              const std::optional<sockaddr_in>& relay = std::nullopt);
     Host(Host&& other) noexcept;
@@ -31,18 +31,18 @@ public:
     Host& operator=(const Host&) = delete;
     ~Host();
 
-    // Sends BTH ... payload behind which an ICRC is written: `packet` has 4 bytes of room for it at its end. Nothing is
-    // told of a packet that the kernel does not take.
+    // Sends BTH ... payload and writes an ICRC after it: `packet` has 4 bytes of room for it at its end. A packet that
+    // the kernel does not take is lost without an error.
     void send(in_addr to, std::span<std::uint8_t> packet);
-    // The same without writing an ICRC.
+    // As send(), but writes no ICRC.
     void send_as_it_is(in_addr to, std::span<const std::uint8_t> packet);
-    // The next datagram, BTH ... ICRC, cut to `room`; 0: none is there.
+    // Receives the next datagram, BTH ... ICRC, cut to `room`. Returns 0 if there is none.
     [[nodiscard]] std::size_t receive(std::span<std::uint8_t> room);
-    // Throws away what is there.
+    // Drops all waiting datagrams.
     void drain();
 
     [[nodiscard]] in_addr address() const noexcept { return address_; }
-    // IP packets, as they are on the wire.
+    // Counts whole IP packets, as on the wire.
     [[nodiscard]] std::uint64_t sent_bytes() const noexcept { return sent_bytes_; }
     [[nodiscard]] std::uint64_t received_bytes() const noexcept { return received_bytes_; }
 

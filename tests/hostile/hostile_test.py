@@ -3,10 +3,10 @@
 
     hostile_test.py CASE FOLDER_OF_PROGRAMS ATTACKER RELAY [ATTACK...]
 
-Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed. Of every attack it
-holds: the server lives; no honest call fails or hangs; the honest have at least 0.7 of the rate that they had just
-before; a new client is served within a second more than before; the server's memory grows by less than 16 MB; no host
-in whose name packets were sent gets more than three bytes for each of theirs.
+Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed. Each attack must leave
+this true. The server lives. No honest call fails or hangs. Honest clients have at least 0.7 of the rate that they had
+just before. A new client is served within a second more than before. The server's memory grows by less than 16 MB. A
+host in whose name packets were sent gets at most three bytes for each byte of them.
 """
 import json
 import os
@@ -24,7 +24,7 @@ LEAST_SHARE = 0.7
 MOST_MEMORY_KB = 16 * 1024
 MOST_AMPLIFICATION = 3.0
 MOST_SECONDS_TO_BEGIN = 1.0
-TRIES = 3  # of a rate: the machine's other work is no attack
+TRIES = 3  # tries to get a rate: other work on the machine is no attack
 
 ATTACKER, RELAY = sys.argv[3:5]
 SERVICES = {'cairn-rpcbench': 31850, 'cairn-perf': 18515}
@@ -37,7 +37,7 @@ class Sockets:
     def __init__(self, session):
         self.session = session
         self.target, self.client_address, self.newcomer = (machine.loopback(host) for host in (1, 2, 3))
-        # Below it no test has addresses: see machine.loopback.
+        # No test has addresses below it; see machine.loopback.
         self.attackers = ['--own', f'127.{192 + os.getpid() % 60}.{os.getpid() // 60 % 250}.0']
 
     def server(self, program, *own):
@@ -86,7 +86,7 @@ def memory_kb(process):
 
 
 def attack(link, program, name, *more, rate=5000, seconds=60):
-    """The attacker at work; SIGTERM ends it, result_of() says how far it got."""
+    """Starts the attacker. SIGTERM ends it; result_of() says how far it got."""
     session = link.session
     session.count += 1
     process = subprocess.Popen(
@@ -103,7 +103,7 @@ class Target:
     def __init__(self, link, program, *calls, server=()):
         self.link, self.program, self.calls = link, program, calls
         self.process = link.server(program, *server)
-        self.run(link.client_address, 0.3)  # afterwards it has its memory
+        self.run(link.client_address, 0.3)  # afterwards the server has its memory
 
     def run(self, address, seconds):
         result = result_of(self.link.client(self.program, address, '--duration', str(seconds), *self.calls))
@@ -120,7 +120,7 @@ class Target:
         return time.monotonic() - began
 
     def withstand(self, name, wait=0.5, **options):
-        """One attack; all that an attack may not do is looked for."""
+        """Runs one attack, and checks all that it must not do."""
         def expects(condition, message):
             expect(condition, f'{name}: {message}')
 
@@ -157,7 +157,7 @@ def calls(link, *attacks):
 
 
 def large_calls(link, *attacks):
-    """Those who announce and do not send leave room for those who do."""
+    """Clients that announce and do not send leave room for the others."""
     target = Target(link, 'cairn-rpcbench', '--req', '100000', '--window', '4', '--sessions', '1')
     withstand_all(target, *attacks)
 
@@ -167,7 +167,7 @@ def operations(link, *attacks):
 
 
 def rping(session):
-    """Those who ask and are not heard of again leave neither memory nor completions behind at rping's server."""
+    """Clients that ask and then stay silent leave neither memory nor completions behind at rping's server."""
     link, program = Sockets(session), 'cairn-perf'
 
     service = ['--service-port', str(SERVICES[program])]
@@ -192,14 +192,14 @@ def rping(session):
 
 
 def rping_once(session):
-    """Those who ask and are not heard of again are no clients: rping's server for one client waits for that client,
-    and ends with it, since it keeps nothing of the others."""
+    """Clients that ask and then stay silent are not counted: rping's server for one client waits for the real one and
+    ends with it. It keeps nothing of the others."""
     link, program = Sockets(session), 'cairn-perf'
     service = ['--rping', '--service-port', str(SERVICES[program])]
     server = link.server(program, *service, '--once')
     told = result_of(attack(link, program, 'req-many-hosts', rate=100, seconds=1))
     expect(told['packets'] > 16, f'{told}')
-    time.sleep(9)  # until the server has given them up
+    time.sleep(9)  # until the server has given the silent clients up
     expect(server.poll() is None, 'the server ended without a client')
     result = result_of(link.client(program, link.client_address, *service, '--count', '10'))
     expect(result['pings'] == 10, f'{result}')
@@ -209,10 +209,10 @@ def rping_once(session):
 
 
 def memif_left_behind(session):
-    """Those who ask and are not heard of again leave no memory behind at a server whose blocks are EAL's.
+    """Clients that ask and then stay silent leave no memory behind at a server whose blocks are EAL's.
 
-    EAL clears a block that it takes back: it writes to all that the block has. The server with one more device, which
-    sends from EAL's memory alone, has such blocks. Its clients are given up some seconds after they have asked."""
+    EAL clears a block that it takes back, so it writes to the whole block. The server with one more device, which sends
+    from EAL's memory only, has such blocks. It gives its silent clients up some seconds after they have asked."""
     link, program = Memif(session, '--vdev=net_null0'), 'cairn-perf'
     target = Target(link, program, '--op', 'write', '--size', '4096')
     before_kb = memory_kb(target.process)
@@ -228,8 +228,8 @@ def memif_left_behind(session):
 
 
 def idle(session, system, *both):
-    """A host that holds on to sessions without using them leaves places for others. It answers the server's probes: it
-    is attacked for longer than the server waits for a peer that is silent."""
+    """A host that holds sessions without using them leaves places for others. It answers the server's probes, so the
+    attack lasts longer than the server waits for a silent peer."""
     system = ['--system', system, *both]
     target = Target(Sockets(session), 'cairn-rpcbench', *system, '--sessions', '4',
                     server=[*system, '--sessions', '64', '--host-sessions', '0', '--peer-timeout', '1000'])
@@ -247,7 +247,7 @@ def idle_scalerpc(session):
 
 
 def restart(session):
-    """What was recorded of a session executes nothing at a server that was started since."""
+    """A recorded session executes nothing at a server that was started since."""
     link, program, file = Sockets(session), 'cairn-rpcbench', os.path.join(session.work, 'session')
 
     def served(*attacker, **options):

@@ -2,8 +2,8 @@
 //
 //   hostile --attack NAME --target 127.90.0.1 --own 127.90.1.0 [--service N] [--seconds S] [--rate PPS] [--seed N]
 //
-// SIGTERM ends it earlier. Ends with one JSON object: what was sent, how far it got, and what came to hosts in whose
-// names it was sent.
+// SIGTERM ends it earlier. Ends with one JSON object: counts of what was sent, how far it got, and what came to the
+// hosts in whose names it was sent.
 #include <arpa/inet.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,5 @@
-// What the attacker sends, as bytes with room for the ICRC. eRPC's formats are written here a second time, from their
-// description: a change of the production headers that the description lacks shows up as an attack that reaches
-// nothing.
+// The attacker's packets, as bytes with room for the ICRC. eRPC's formats are written here a second time, from their
+// description. If the production headers change and the description does not, an attack reaches nothing.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,20 +18,20 @@ namespace cairn::hostile {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A packet as it is; of a datagram, its Q_Key and sender too.
+// Returns a packet as it is; for a datagram, with its Q_Key and sender.
 [[nodiscard]] Bytes bytes_of(const wire::Packet& packet);
 [[nodiscard]] Bytes datagram(Qpn to, Qkey qkey, Qpn from, std::span<const std::uint8_t> payload);
 [[nodiscard]] Bytes management(const wire::CmMad& mad);
-// The message that a datagram to queue pair 1 carries; nothing: it is another datagram.
+// Returns the message that a datagram to queue pair 1 carries, or nullopt for another datagram.
 [[nodiscard]] std::optional<wire::CmMad> management_of(std::span<const std::uint8_t> udp_payload);
 
-// An IPv4 address as the connection manager writes it.
+// Returns an IPv4 address as the connection manager writes it.
 [[nodiscard]] wire::Gid gid_of(in_addr address);
-// A question for the service of that name, with `data` behind the addresses.
+// Makes a question for the service of that name, with `data` after the addresses.
 [[nodiscard]] wire::SidrReq sidr_question(std::uint32_t id, std::uint16_t service, in_addr from, in_addr to,
                                           std::span<const std::uint8_t> data = {});
 
-// A REQ for a reliable connection with the service of that name, with `data` behind the addresses.
+// Makes a REQ for a reliable connection with the service of that name, with `data` after the addresses.
 [[nodiscard]] wire::Req connection_request(std::uint32_t id, Qpn qpn, std::uint16_t service, in_addr from, in_addr to,
                                            std::span<const std::uint8_t> data);
 

@@ -1,5 +1,5 @@
 // Endpoints of copyrpc under a swarm of faults: SIM_RUNS histories (80), each from one seed, beginning with SIM_SEED
-// (1). With SIM_TEXT each tells what happened in it.
+// (1). With SIM_TEXT each prints its events.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -16,7 +16,7 @@ TEST(CopyrpcSwarm, HoldsItsPromises) {
     live_through_all<CopyrpcWorld>("copyrpc", test::histories(80, 160));
 }
 
-// The frames are not compared: they have the addresses of rings.
+// The frames are not compared, since they contain the addresses of rings.
 TEST(CopyrpcSwarm, OneSeedIsOneHistory) {
     for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
         CopyrpcWorld once(seed);

@@ -1,4 +1,4 @@
-// What a test's user may set, and how a test refuses what it cannot use.
+// The variables that a test's user may set, and how a test refuses bad values.
 #include "tests/support/environment.hpp"
 
 #include <gtest/gtest.h>

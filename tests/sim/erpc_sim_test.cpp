@@ -1,5 +1,5 @@
 // eRPC under a swarm of faults: SIM_RUNS histories (120), each from one seed, beginning with SIM_SEED (1). With
-// SIM_TEXT each tells what happened in it.
+// SIM_TEXT each prints its events.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -15,7 +15,7 @@
 namespace cairn::sim {
 namespace {
 
-// A history of the world "erpc" or "small". It says how it is seen again, and keeps the last frames for Wireshark.
+// A history of the world "erpc" or "small". It says how to run it again, and keeps the last frames for Wireshark.
 struct Running {
     std::string_view name;
     std::uint64_t seed = 0;
@@ -28,7 +28,7 @@ struct Running {
                (written ? "frames: " + file : "no frames written");
     }
 };
-Running running;  // the history that runs now, for when an assertion ends the program
+Running running;  // the current history, in case an assertion ends the program
 
 void on_abort(int) {
     if (running.world != nullptr) {  // raised by this very thread, outside the allocator
@@ -78,7 +78,7 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
     }
 }
 
-// Seeds with empty pools are left out: their dice fall as often as a path asks for buffers.
+// Seeds with empty pools are left out: a path draws a random number each time that it asks for buffers.
 TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
     const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = (test::histories(120, 300) + 2) / 3;
@@ -97,18 +97,18 @@ TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
         EXPECT_EQ(with.counters(), without.counters()) << seed;
         EXPECT_EQ(with.node_totals(), without.node_totals()) << seed;
     }
-    EXPECT_GE(compared, runs / 4);  // of one history, perhaps none
+    EXPECT_GE(compared, runs / 4);  // one history alone may have none
 }
 
 TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {
     ErpcWorld first(1000, WorldPlan::of_seed(1000));
-    ErpcWorld second(1030, WorldPlan::of_seed(1030));  // as many nodes, and the same family
+    ErpcWorld second(1030, WorldPlan::of_seed(1030));  // the same number of nodes and the same family
     (void)first.run();
     (void)second.run();
     EXPECT_NE(first.network().trace_hash(), second.network().trace_hash());
 }
 
-// With so little memory large requests take the share of their session often. Promises are for more.
+// With so little memory large requests often take the share of their session. The promises need more memory.
 TEST(ErpcSwarm, TheFaultsReallyHappen) {
     constexpr std::uint32_t kVeryScarce = 64;
     LinkCounters network;
@@ -158,7 +158,7 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
     }
 }
 
-// Each message, at each place in bytes of nobody.
+// Checks each message, at each offset in foreign bytes.
 TEST(MessageContents, TellWhoseTheyAreWhereverTheyLie) {
     Random random(7);
     for (std::uint32_t serial = 0; serial < 50; ++serial) {

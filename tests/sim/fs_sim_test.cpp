@@ -1,5 +1,5 @@
-// Histories of the simulated file system: each client finds what it has put there, and all shards together are whole.
-// SIM_RUNS of them (150), beginning with SIM_SEED.
+// Histories of the simulated file system: each client finds the data that it wrote, and all shards together are
+// consistent. SIM_RUNS of them (150), beginning with SIM_SEED.
 #include <gtest/gtest.h>
 
 #include "fs/sim/world.hpp"
@@ -37,7 +37,7 @@ TEST(FsSim, HoldsItsPromises) {
     }
     RecordProperty("operations", std::to_string(all.counts.operations));
     if (histories < 100) {
-        return;  // what follows is of many
+        return;  // the rest needs many histories
     }
     // The histories are of use only if all of this happens in them.
     EXPECT_GT(all.deaths, histories);

@@ -1,4 +1,4 @@
-// Incast at the numbers that the eRPC paper has: congestion control must keep the queue short and the link busy.
+// Incast with the numbers of the eRPC paper: congestion control must keep the queue short and the link busy.
 #include <gtest/gtest.h>
 
 #include "rpc/sim/incast_world.hpp"
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Incast,
                                     std::to_string(each.param.path_mtu_bytes);
                          });
 
-// Its clients wait as long as in a crowded network, but the network is not.
+// Its clients wait as long as in a congested network, but the network is not congested.
 TEST(IncastWorld, ASlowServerIsNoReasonToPace) {
     IncastPlan plan = plan_of(4, CongestionAlgorithm::None, 1024);
     plan.server_turn = microseconds(10);
@@ -79,7 +79,7 @@ Frame frame_to(const Network& network, std::size_t from, std::size_t to, std::si
     return frame;
 }
 
-// 1226 bytes and 24 of the wire take 400 ns at 25 Gbit/s.
+// 1226 bytes plus 24 bytes on the wire take 400 ns at 25 Gbit/s.
 TEST(Switch, AllSendersToOneNodeShareItsQueue) {
     Network network(3, 1);
     network.join({.delay = nanoseconds(100), .ecn_low_bytes = 1000, .ecn_high_bytes = 1000}, 1);

@@ -1,5 +1,5 @@
 // eRPC, datagrams, connections, copyrpc and ScaleRPC on the same hosts under a swarm of faults: SIM_RUNS histories
-// (50), each from one seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
+// (50), each from one seed, beginning with SIM_SEED (1). With SIM_TEXT each prints its events.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The simulated network's own parts: each fault happens as often as it was asked for, and nothing else does.
+// The parts of the simulated network: each fault happens as often as configured, and no other fault happens.
 #include "lib/sim/network.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ constexpr std::uint32_t kMany = 20'000;
 
 class NetworkTest : public testing::TestWithParam<Family> {
 protected:
-    // A datagram whose BTH's last word is its number.
+    // Makes a datagram whose BTH has this number in its last word.
     port::PacketRef make(std::uint32_t number) {
         port::PacketRef packet;
         EXPECT_EQ(a.allocate_burst({&packet, 1}), 1U);
@@ -50,7 +50,7 @@ protected:
         std::uint8_t ecn = 0;
         bool whole = false;
     };
-    // Everything that arrives, each at its own time.
+    // Returns everything that arrives, each at its own time.
     std::vector<Arrived> drain() {
         std::vector<Arrived> arrived;
         for (Instant at = network.next_arrival(); at < Instant::never(); at = network.next_arrival()) {
@@ -67,7 +67,7 @@ protected:
         EXPECT_EQ(a.buffers_in_use() + b.buffers_in_use(), 0U);
         return arrived;
     }
-    // Within four standard deviations of the binomial distribution.
+    // Checks a share within four standard deviations of the binomial distribution.
     static void expect_share(std::uint64_t count, double share, double of = kMany) {
         EXPECT_NEAR(static_cast<double>(count), share * of, 4 * std::sqrt(of * share * (1 - share)));
     }

@@ -1,5 +1,5 @@
-// Ports of simulated nodes: several on the queues of one node get what is for their queue pairs, and each has a path
-// for every other node.
+// Ports of simulated nodes: several ports on the queues of one node get the packets of their queue pairs. Each has a
+// path for every other node.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ struct QueuesTest : testing::Test {
         sent.packet.data[7] = static_cast<std::uint8_t>(qpn);
         ASSERT_EQ(sender.transmit_burst({&sent, 1}, {}), 1U);
     }
-    // The last octets of the queue pairs that they are for.
+    // Returns the last octets of the queue pairs that the packets name.
     std::vector<int> take(SimPort& port) {
         std::vector<int> taken;
         port::PacketRef packet;
@@ -52,7 +52,7 @@ TEST_F(QueuesTest, AQueuePairsNumberSaysWhichQueueGetsItsPackets) {
     EXPECT_EQ(network.next_arrival(1, 1), Instant::never());  // none has arrived
     network.advance(Instant{1'000'000});
     EXPECT_LT(network.next_arrival(1, 1), Instant{1'000'000});
-    EXPECT_EQ(take(first), (std::vector<int>{0, 3, 1}));  // and those that name nobody
+    EXPECT_EQ(take(first), (std::vector<int>{0, 3, 1}));  // and those for unknown queue pairs
     EXPECT_EQ(take(second), (std::vector<int>{1, 5}));
     EXPECT_EQ(take(third), (std::vector<int>{2}));
     EXPECT_EQ(network.next_arrival(1, 1), Instant::never());
@@ -67,10 +67,10 @@ TEST_F(QueuesTest, EachQueueInAGroupGetsACopyAlsoOfWhatTheOthersSendThere) {
     network.advance(Instant{1'000'000});
     EXPECT_EQ(take(first).size(), 2U);
     EXPECT_EQ(take(second).size(), 0U);
-    EXPECT_EQ(take(third).size(), 1U);  // but for its own
+    EXPECT_EQ(take(third).size(), 1U);  // except for its own
 }
 
-// One node opens paths from ever new UDP ports and pins them. Another one uses as many as it gets. Each other node
+// One node opens paths from ever new UDP ports and pins them. Another node uses as many as it gets. Each other node
 // needs one path.
 TEST(SimPort, ANodeThatPinsAllPathsThatItMayLeavesOneToEachOther) {
     for (std::size_t nodes = 3; nodes <= 64; ++nodes) {

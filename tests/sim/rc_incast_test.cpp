@@ -1,4 +1,4 @@
-// Incast of reliable connections: control must keep the queue short and the link busy, and all must end.
+// Incast of reliable connections: control must keep the queue short and the link busy, and all transfers must end.
 #include "lib/sim/rc/rc_incast_world.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Histories of two queue pairs from seeds: exactly once, in order, memory equal, atomics right; then the link heals and
-// all must end. SIM_RUNS of them (300), beginning with SIM_SEED.
+// Histories of two queue pairs from seeds: exactly once, in order, memory equal, atomics right. Then the link heals and
+// all requests must end. SIM_RUNS of them (300), beginning with SIM_SEED.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -22,7 +22,7 @@ TEST(ScalerpcSwarm, WhatWaitedIsNotExecutedBehindItsDeadline) {
     EXPECT_EQ(world.run(), std::nullopt);
 }
 
-// The frames are not compared: they have the addresses of blocks.
+// The frames are not compared, since they contain the addresses of blocks.
 TEST(ScalerpcSwarm, OneSeedIsOneHistory) {
     for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
         ScalerpcWorld once(seed);

@@ -1,4 +1,4 @@
-// What the swarm of each simulated world does: it lives through histories, and says how a broken one is seen again.
+// The swarm of each simulated world: it runs histories, and says how to repeat one that broke a promise.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ inline std::vector<std::uint64_t> regressions_of(std::string_view world) {
     return seeds;
 }
 
-// With SIM_TEXT a history tells what happened in it.
+// Runs a history. With SIM_TEXT it prints its events.
 template <class World>
 void live_through(std::string_view name, std::uint64_t seed) {
     World world(seed);
@@ -61,7 +61,7 @@ void live_through(std::string_view name, std::uint64_t seed) {
     }
 }
 
-// The seeds that once broke a promise, then `histories` seeds from SIM_SEED (1) on, until one breaks a promise.
+// Runs the seeds that once broke a promise, then `histories` seeds from SIM_SEED (1) on, until one breaks a promise.
 template <class World>
 void live_through_all(std::string_view name, std::uint64_t histories) {
     for (const std::uint64_t seed : regressions_of(name)) {

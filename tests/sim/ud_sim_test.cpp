@@ -1,4 +1,4 @@
-// Histories of datagram queue pairs from seeds: each datagram that comes is delivered as it was sent or counted as
+// Histories of datagram queue pairs from seeds: each arriving datagram is delivered as it was sent, or counted as
 // dropped for the right reason. SIM_RUNS of them (300), beginning with SIM_SEED.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Connections of whole hosts under a swarm of faults: SIM_RUNS histories (80), each from one seed, beginning with
-// SIM_SEED (1). With SIM_TEXT each tells what happened in it.
+// SIM_SEED (1). With SIM_TEXT each prints its events.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -12,7 +12,7 @@
 namespace cairn::sim {
 namespace {
 
-// Over many histories.
+// Sums over many histories.
 struct Sums {
     VerbsCounters users;
     VerbsMail mail;
@@ -55,7 +55,7 @@ struct Sums {
     [[nodiscard]] std::map<std::string, std::uint64_t> others() const;
 };
 
-// Of datagrams and strangers.
+// Returns the sums of datagrams and of unknown peers.
 std::map<std::string, std::uint64_t> Sums::others() const {
     using roce::rc::RcCounter;
     return {

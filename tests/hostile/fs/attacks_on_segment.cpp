@@ -1,4 +1,4 @@
-// Attacks by what lies in the memory that a client shares with a shard.
+// Attacks through the memory that a client shares with a shard.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -15,12 +15,12 @@ namespace cairn::hostile {
 
 namespace {
 
-// Requests of a client that means well, with its own file.
+// Requests of a well-behaved client, with its own file.
 class Work {
 public:
     Work(FsAttacker& attacker, std::uint16_t shard) : attacker_(attacker), shard_(shard) {}
 
-    // Puts the next one into a slot's room. Returns its length.
+    // Puts the next request into a slot's room. Returns its length.
     std::uint32_t put(std::span<std::uint8_t> room, std::uint32_t sequence) {
         const std::string name = "scribbler-" + std::to_string(::getuid()) + "-" + std::to_string(attacker_.below(4));
         const fs::RequestHead head{.shard = shard_, .sequence = sequence, .table = 1};
@@ -40,7 +40,7 @@ public:
                                                         static_cast<std::uint32_t>(attacker_.below(65536))});
         }
     }
-    // What an answer to a walk or a creation has told.
+    // Stores the file that an answer to a walk or a creation names.
     void learn(std::span<const std::uint8_t> bytes) {
         fs::WalkAnswer answer;
         const auto head = fs::parse_answer(bytes, answer);
@@ -57,7 +57,7 @@ private:
     fs::Grant grant_{};
 };
 
-// Writes all over a segment until it is told to stop.
+// Writes all over a segment until stop is set.
 class Scribbler {
 public:
     Scribbler(const fs::Segment& segment, std::uint64_t seed, bool spares_counts)
@@ -87,7 +87,7 @@ private:
     std::thread thread_;
 };
 
-// Calls, while another thread writes everywhere, or everywhere but in the counts.
+// Makes calls while another thread writes everywhere, or everywhere but in the counts.
 void call_while_scribbling(FsAttacker& attacker, bool spares_counts) {
     while (!attacker.is_over()) {
         FsGuest guest(attacker);
@@ -123,7 +123,7 @@ void call_while_scribbling(FsAttacker& attacker, bool spares_counts) {
             }
         }
         if (guest.has_news()) {
-            (void)guest.channel(shard);  // reads why
+            (void)guest.channel(shard);  // reads the reason
         }
     }
 }
@@ -136,7 +136,7 @@ void scribble_in_requests(FsAttacker& attacker) {
     call_while_scribbling(attacker, true);
 }
 
-// Counts, lengths and bits that no client has.
+// Writes counts, lengths and bits that no client has.
 void miscount(FsAttacker& attacker) {
     constexpr std::array<std::uint32_t, 6> kLengths{0, 1, fs::kRequestBytes, fs::kRequestBytes + 1, 1U << 31U, ~0U};
     while (!attacker.is_over()) {
@@ -160,11 +160,11 @@ void miscount(FsAttacker& attacker) {
             (void)ring(segment.head().shard_sleeps, channel->bell.get());
             ++attacker.tally.calls;
         }
-        (void)guest.channel(guest.welcome().local[0]);  // reads why, if there is more to come
+        (void)guest.channel(guest.welcome().local[0]);  // reads the reason, if more can come
     }
 }
 
-// Rings without a reason, keeps others' rings away, and does to the shared descriptors whatever can be done.
+// Rings without a reason, swallows others' doorbells, and does all that is possible to the shared descriptors.
 void ring_and_pull(FsAttacker& attacker) {
     FsGuest guest(attacker);
     if (!guest.meet()) {
@@ -200,7 +200,7 @@ void ring_and_pull(FsAttacker& attacker) {
             case 4:
                 head.client_sleeps.asleep.store(1);
                 break;
-            case 5:  // the memory goes, and comes back as zeros
+            case 5:  // the memory is cut off, and comes back as zeros
                 ::fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                             static_cast<off_t>(channel.segment.memory().size()));
                 break;

@@ -1,4 +1,4 @@
-// Attacks by requests: forged ones, and more of them than anybody should make.
+// Attacks by requests: forged ones, and far too many of them.
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kRights = 6;
 
-// A channel, and whose answers must not be a success.
+// A channel, and the calls on it that must not succeed.
 struct Caller {
     Caller(FsChannel&& parts, std::uint16_t to) noexcept
         : bell(std::move(parts.bell)),
@@ -41,7 +41,7 @@ struct Caller {
     bool ask(FsAttacker& attacker, const fs::Request& request) {
         return ask(attacker, request, {.shard = shard, .sequence = ++sequence, .table = 1});
     }
-    // Hands every answer that has come to `sink`.
+    // Hands every arrived answer to `sink`.
     template <class Sink>
     void collect(FsAttacker& attacker, const Sink& sink) {
         for (std::uint32_t slot = 0; slot != shape.slots; ++slot) {
@@ -77,7 +77,7 @@ struct OwnFile {
     fs::Grant grant{};
 };
 
-// Opens a file of one's own, at whichever of the shards has its name.
+// Opens a file of the attacker, at the shard that has its name.
 OwnFile open_own(FsAttacker& attacker, std::deque<Caller>& callers, const std::string& name) {
     OwnFile own;
     for (Caller& caller : callers) {
@@ -96,7 +96,7 @@ OwnFile open_own(FsAttacker& attacker, std::deque<Caller>& callers, const std::s
     return own;
 }
 
-// Puts into each field of a request what might hurt.
+// Puts values that may do harm into each field of a request.
 class Forger {
 public:
     Forger(FsAttacker& attacker, const OwnFile& own) : attacker_(attacker), own_(own) {}
@@ -148,7 +148,7 @@ fs::Request request_of(std::size_t place, std::index_sequence<Place...>) {
     return request;
 }
 
-// No answer may be a success that shows or changes what is not the attacker's.
+// Returns true if success of the request would show or change data that is not the attacker's.
 bool must_fail(const fs::Request& request, const OwnFile& own, const fs::FileId& victim) {
     return std::visit(
         [&](const auto& of) {
@@ -168,7 +168,7 @@ bool must_fail(const fs::Request& request, const OwnFile& own, const fs::FileId&
         request);
 }
 
-// Requests of sound form with ids, proofs, lengths, places and numbers that are none, replayed and in any order.
+// Well-formed requests with invalid ids, proofs, lengths, places and numbers; they are replayed and sent in any order.
 void forge(FsAttacker& attacker) {
     constexpr std::size_t kKinds = std::variant_size_v<fs::Request>;
     while (!attacker.is_over()) {
@@ -203,7 +203,7 @@ void forge(FsAttacker& attacker) {
     }
 }
 
-// As much data as all channels take, to one file.
+// Writes as much data as all channels take, to one file.
 void be_greedy(FsAttacker& attacker) {
     FsGuest guest(attacker);
     std::deque<Caller> callers;
@@ -231,7 +231,7 @@ void be_greedy(FsAttacker& attacker) {
     }
 }
 
-// Files as long as can be, with nothing in them, are cut: there are billions of chunks to be looked for.
+// Cuts files of the greatest length that have no data: there are billions of chunks to look for.
 void be_sparse(FsAttacker& attacker) {
     FsGuest guest(attacker);
     std::deque<Caller> callers;

@@ -1,4 +1,4 @@
-// Attacks at the socket by which clients come.
+// Attacks at the daemon's socket.
 #include <sys/socket.h>
 
 #include <array>
@@ -15,7 +15,7 @@ void nap(int ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
-// The daemon keeps few of those who say nothing: more of them come all the time.
+// Keeps opening connections that say nothing. The daemon keeps few of them.
 void be_silent(FsAttacker& attacker) {
     std::deque<FsGuest> silent;
     while (!attacker.is_over()) {
@@ -29,7 +29,7 @@ void be_silent(FsAttacker& attacker) {
     }
 }
 
-// Hellos cut short, too long, of another version, empty, twice; and bytes by chance.
+// Sends Hellos that are cut short, too long, of another version, empty or doubled, and random bytes.
 void stammer(FsAttacker& attacker) {
     while (!attacker.is_over()) {
         FsGuest guest(attacker);
@@ -45,7 +45,7 @@ void stammer(FsAttacker& attacker) {
                 bytes[attacker.below(bytes.size())] ^= static_cast<std::uint8_t>(1 + attacker.below(255));
                 break;
             case 3:
-                (void)guest.meet(attacker.chance());  // and Hello again
+                (void)guest.meet(attacker.chance());  // a second Hello
                 break;
             case 4:
                 bytes = fs::bytes_of(fs::ChannelRequest{static_cast<std::uint16_t>(attacker.chance())});
@@ -61,8 +61,8 @@ void stammer(FsAttacker& attacker) {
     }
 }
 
-// As many clients as there may be, with all channels that they may have, and then one more of everything. A busy
-// machine has time until then.
+// Connects as many clients as there may be, with all channels that they may have, and then asks for one more of
+// everything. A busy machine has the time until then.
 void hoard(FsAttacker& attacker) {
     std::deque<FsGuest> guests;
     std::deque<FsChannel> channels;
@@ -85,7 +85,7 @@ void hoard(FsAttacker& attacker) {
     }
 }
 
-// Comes, asks for channels, and goes: before the answer, behind it, with calls under way.
+// Comes, asks for channels, and goes: before the answer, after it, or with calls under way.
 void flicker(FsAttacker& attacker) {
     while (!attacker.is_over()) {
         FsGuest guest(attacker);
@@ -104,7 +104,7 @@ void flicker(FsAttacker& attacker) {
     }
 }
 
-// Takes none of the descriptors that it asks for, and then what it says is nonsense.
+// Takes none of the descriptors that it asks for, and then sends nonsense.
 void leave_unread(FsAttacker& attacker) {
     std::deque<FsGuest> guests;
     while (!attacker.is_over()) {
@@ -121,14 +121,14 @@ void leave_unread(FsAttacker& attacker) {
     }
 }
 
-// A connection whose end waits for a minute, since nobody takes what it has sent: whoever closes it last, waits.
+// A connection whose end waits for a minute, since its data is not read: the process that closes it last waits.
 struct Lingering {
     OwnedFd listening;
     OwnedFd far;
     OwnedFd near;
 };
 
-// What nobody took ends at once.
+// Makes unread data end at once.
 void stop_lingering(const Lingering& one) {
     const struct linger none { 0, 0 };
     ::setsockopt(one.near.get(), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
@@ -138,7 +138,7 @@ Lingering linger() {
     Lingering made{OwnedFd(::socket(AF_INET, SOCK_STREAM, 0)), OwnedFd(), OwnedFd(::socket(AF_INET, SOCK_STREAM, 0))};
     sockaddr address{};
     socklen_t bytes = sizeof(address);
-    ::listen(made.listening.get(), 1);  // anywhere
+    ::listen(made.listening.get(), 1);  // any address
     ::getsockname(made.listening.get(), &address, &bytes);
     ::connect(made.near.get(), &address, bytes);
     made.far = OwnedFd(::accept(made.listening.get(), nullptr, nullptr));
@@ -150,7 +150,7 @@ Lingering linger() {
     return made;
 }
 
-// Hands over descriptors that nobody has asked for: many, the connection's own, and some that nobody can close soon.
+// Hands over unrequested descriptors: many, the connection's own, and some that take long to close.
 void hand_over(FsAttacker& attacker) {
     std::vector<Lingering> kept;
     while (!attacker.is_over()) {
@@ -161,7 +161,7 @@ void hand_over(FsAttacker& attacker) {
             kept.push_back(linger());
             const int fd = kept.back().near.get();
             if (guest.send(bytes, std::array{fd})) {
-                kept.back().near = OwnedFd();  // the daemon has the last one now
+                kept.back().near = OwnedFd();  // the daemon now has the last descriptor of it
             } else {
                 stop_lingering(kept.back());
             }

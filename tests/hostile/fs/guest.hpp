@@ -1,4 +1,4 @@
-// A process at a daemon's socket that says what it likes, without the client library.
+// A process at a daemon's socket that sends arbitrary messages, without the client library.
 #pragma once
 
 #include <atomic>
@@ -30,14 +30,14 @@ struct FsTally {
     std::uint64_t connections = 0;
     std::uint64_t channels = 0;
     std::uint64_t calls = 0;
-    std::uint64_t answers = 0;   // without an error
-    std::uint64_t refusals = 0;  // told by the daemon
-    std::uint64_t hung_up = 0;   // without a word
-    std::uint64_t leaks = 0;     // answers that grant what is not the attacker's, and what cannot be
+    std::uint64_t answers = 0;   // calls without an error
+    std::uint64_t refusals = 0;  // errors that the daemon reported
+    std::uint64_t hung_up = 0;   // connections closed without a message
+    std::uint64_t leaks = 0;     // answers that grant others' data, or impossible ones
     std::string last_refusal{};
 };
 
-// What an attack is made with.
+// The means of an attack.
 struct FsAttacker {
     explicit FsAttacker(const FsOptions& given);
     [[nodiscard]] bool is_over() const noexcept { return std::chrono::steady_clock::now() >= until; }
@@ -57,15 +57,15 @@ struct FsChannel {
 // A connection to the daemon.
 class FsGuest {
 public:
-    // Connects, and says nothing yet.
+    // Connects; sends nothing yet.
     explicit FsGuest(FsAttacker& attacker);
 
     [[nodiscard]] bool is_connected() const noexcept { return socket_.is_open(); }
-    // Sends bytes as they are, and descriptors with them. Returns false if they did not go.
+    // Sends bytes as they are, and descriptors with them. Returns false if they were not sent.
     bool send(std::span<const std::uint8_t> bytes, std::span<const int> fds = {}) noexcept;
-    // Says Hello as a client does. Returns false if it is not welcome.
+    // Sends Hello as a client does. Returns false if the daemon refuses it.
     [[nodiscard]] bool meet(std::uint64_t number = 0);
-    // Asks for a channel as a client does. Returns nothing if there is none.
+    // Asks for a channel as a client does. Returns nullopt if there is none.
     [[nodiscard]] std::optional<FsChannel> channel(std::uint16_t shard);
     [[nodiscard]] const fs::Welcome& welcome() const noexcept { return welcome_; }
     [[nodiscard]] bool has_news() const noexcept;

@@ -2,7 +2,7 @@
 //
 //   fs_hostile --socket PATH --attack NAME [--seconds S] [--seed N] [--victim PLACE-RANDOM]
 //
-// Ends with one JSON object: what was sent, and what came of it.
+// Ends with one JSON object: counts of what was sent, and of its effects.
 #include <CLI/CLI.hpp>
 
 #include <csignal>
