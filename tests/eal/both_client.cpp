@@ -15,7 +15,7 @@ constexpr std::uint64_t kWriteId = 1;
 constexpr std::uint64_t kReadId = 2;
 constexpr Duration kPatience = seconds(60);
 
-// Each message has other contents.
+// Fills a message with contents of its own.
 void fill(std::span<std::uint8_t> bytes, std::uint64_t message) noexcept {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         bytes[i] = static_cast<std::uint8_t>(message * 131 + i * 7 + (i >> 8U));
@@ -105,7 +105,7 @@ bool Client::take_completions() {
     return count != 0;
 }
 
-// Calls and rounds go on side by side until there are enough of both.
+// Makes calls and rounds side by side until there are enough of both.
 void Client::work(Instant now) {
     const bool more = calls_ < kLeast || rounds_ < kLeast;
     bool idle = !round_posted_;
@@ -151,7 +151,7 @@ void Client::on_answer(OneCall& each, const erpc::CallResult& result) {
     ++calls_;
 }
 
-// The READ brings what the WRITE before it left in the server's memory.
+// Posts a round. The READ brings the bytes that the WRITE before it left in the server's memory.
 void Client::post_round() {
     round_bytes_ = 1 + static_cast<std::uint32_t>(rounds_ * 1009 % kHalf);
     fill(source(), rounds_);

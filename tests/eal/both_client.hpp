@@ -1,5 +1,5 @@
-// A client that makes calls over a session and, meanwhile, WRITEs to the server's memory and READs it back. It verifies
-// each byte.
+// A client that makes calls over a session while it WRITEs to the server's memory and READs it back. It verifies each
+// byte.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class Client final : public Side {
 public:
     Client(std::unique_ptr<port::Port> port, std::shared_ptr<connections::Agent> agent, std::uint16_t number,
            std::uint64_t seed);
-    // Asks the server for the service and for a connection to the port of the same number, at once.
+    // Asks the server at once for the service and for a connection to the port of the same number.
     Status begin(const net::IpAddress& server, std::uint16_t service, Instant now);
     [[nodiscard]] std::uint64_t calls() const noexcept override { return calls_; }
     [[nodiscard]] std::uint64_t rounds() const noexcept override { return rounds_; }

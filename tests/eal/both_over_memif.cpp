@@ -33,7 +33,7 @@ struct Options {
     std::uint16_t service = 7471;
 };
 
-// Serves one connection, and the calls of one session meanwhile.
+// Serves one connection and meanwhile the calls of one session.
 class Server final : public Side {
 public:
     using Side::Side;

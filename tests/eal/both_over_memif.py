@@ -11,7 +11,8 @@ LEAST = 1000  # calls, and rounds of a WRITE and a READ, of each worker
 
 
 def need_memif(session):
-    """EAL takes the device, and the program refuses the address."""
+    """Skips the case if this DPDK has no net_memif. Otherwise EAL takes the device, and the program refuses the
+    address."""
     probe = start(session, [session.memif('client')], '--ip', 'nowhere')
     _, err = probe.communicate(timeout=30)
     if 'failed to parse device' in err:
@@ -24,7 +25,7 @@ def start(session, devices, *own, **options):
 
 
 def exchange(session, at_server, *clients):
-    """Clients come one after the other, each on its lcores, until each of the server's workers has had one."""
+    """Runs clients one after the other, each on its lcores, until each worker of the server has had one."""
     need_memif(session)
     server = session.listen(['--ip', '10.77.0.1'], program=session.folder, lcores=at_server)
     calls, workers = 0, 0
@@ -44,12 +45,12 @@ def one_worker(session):
 
 
 def two_workers(session):
-    """They share the device's queue, and queue pair 1 is the first one's at both ends."""
+    """Two workers share the device's queue. Queue pair 1 is the first worker's at both ends."""
     exchange(session, '0,1', '0,1')
 
 
 def each_in_turn(session):
-    """A client of one worker comes to each of two workers; the second one has no queue."""
+    """A client with one worker comes to each of two workers; the second one has no queue."""
     exchange(session, '0,1', '0', '0')
 
 

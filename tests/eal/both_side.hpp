@@ -1,4 +1,4 @@
-// What the two ends of a pair of workers have in common that call over eRPC and use RDMA at once.
+// The common part of the two ends of a pair of workers that call over eRPC and use RDMA at once.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace cairn::both {
 
 using connections::Tenants;
 
-// The place of the server's memory: the private data of the answer to a connection's request.
+// The address of the server's memory: the private data of the answer to a connection's request.
 struct RawOffer {
     Be64 address;
     Be32 rkey;
@@ -39,16 +39,16 @@ public:
     }
     [[nodiscard]] bool finished(Instant) const noexcept final { return over_; }
     [[nodiscard]] bool succeeded() const noexcept { return over_ && !failed_; }
-    // Calls that were made or handled.
+    // Returns how many calls were made or handled.
     [[nodiscard]] virtual std::uint64_t calls() const noexcept = 0;
-    // Rounds of a WRITE and a READ.
+    // Returns how many rounds of a WRITE and a READ were made.
     [[nodiscard]] virtual std::uint64_t rounds() const noexcept { return 0; }
 
 protected:
     // Does what is possible now. Returns true if there was anything.
     virtual bool step(Instant now) noexcept = 0;
     void end() noexcept { over_ = true; }
-    // Ends this side with a failure and tells `what` once, unless `so`.
+    // Ends this side with a failure and reports `what` once, unless `so`.
     void require(bool so, std::string_view what) noexcept {
         if (!so && !failed_) {
             fmt::print(stderr, "memif-both: {}\n", what);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The replays of golden traces, given other captures: they judge what these show, and name the rest.
+"""The replays of golden traces, run on other captures: they judge the packets that these show, and name the rest.
 
     captures.py CASE FOLDER_OF_PROGRAMS
 
@@ -17,7 +17,7 @@ PROGRAMS = {'wire': 'GoldenTraces.*', 'rc': 'RcGolden.*:UcGolden.*', 'cm': 'CmGo
 
 
 def replay(session, folder):
-    """What the replays say of the captures of a folder; none of them fails."""
+    """Returns the output of the replays on the captures of a folder; none of them fails."""
     said = ''
     for part, tests in PROGRAMS.items():
         program = os.path.join(session.folder, '../tests/unit', part + '_tests')
@@ -29,7 +29,7 @@ def replay(session, folder):
 
 
 def judged(said, file):
-    """How many frames and how many packets of connections were judged."""
+    """Returns how many frames and how many packets of connections were judged."""
     frames = re.search(rf'^{re.escape(file)}: (\d+) frames judged', said, re.M)
     packets = re.findall(rf'^{re.escape(file)}: (\d+) packets of connections judged', said, re.M)
     expect(frames is not None and packets, f'{file} is not mentioned: {said}')
@@ -102,14 +102,14 @@ def made(session):
 
 
 def golden(session):
-    """The golden traces as if they were anybody's."""
+    """The golden traces, judged like any other captures."""
     said = replay(session, GOLDEN)
     packets = sum(int(each) for each in re.findall(r': (\d+) packets of connections judged', said))
     expect(packets > 150, f'{packets} packets: {said}')
 
 
 def recorded(session):
-    """What cairn-perf records of its own runs: many messages under way, and one at a time."""
+    """The captures that cairn-perf writes of its own runs: many messages under way, and one at a time."""
     program = os.path.join(session.folder, 'cairn-perf')
     frames = ',bsize=4352'
     server = session.listen(['--server', '--ip', '10.77.0.1'], frames, program=program)

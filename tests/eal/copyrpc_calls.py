@@ -41,7 +41,7 @@ def memif_calls(session):
 
 
 def memif_clients(session):
-    """Clients with batches over all systems: all call, or a tenth of them does; they think between batches, or begin
+    """Clients with batches over all systems: all call, or a tenth of them calls. They pause between batches, or begin
     them at a rate."""
     for system in COPYRPC, SCALERPC, RAWWRITE, UD, []:
         server = session.server(*system, '--sessions', '100')
@@ -49,18 +49,18 @@ def memif_clients(session):
         busy = result_of(session.client(*clients))
         expect(busy['failed'] == 0 and busy['checked'] > 10000, f'no calls: {busy}')
         few = result_of(session.client(*clients, '--active', '10', '--think', '10000'))
-        # 10 clients with 4 calls in a little more than 10 ms each.
+        # 10 clients with 4 calls take a little more than 10 ms each.
         expect(few['failed'] == 0 and few['checked'] > 500 and few['rate_mops'] <= 0.0042, f'{few}')
         due = result_of(session.client(*clients, '--active', '50', '--rate', '20000'))
         expect(due['failed'] == 0 and due['offered_mops'] == 0.02, f'{due}')
-        # 5000 batches in a second, by a Poisson process. A machine that stood still leaves some that did not begin, or
-        # has those of the time before to catch up with.
+        # 5000 batches in a second, by a Poisson process. If the machine stood still, some batches have not begun, or
+        # earlier ones are made up for.
         expect(due['rate_mops'] < 0.03 and due['checked'] > 500, f'{due}')
         end(server)
 
 
 def memif_scalerpc(session):
-    """Clients take turns, whatever their server does not do; losses cost time only, and other shapes are refused."""
+    """Clients take turns, whatever features their server lacks. Losses cost time only, and other shapes are refused."""
     server = session.server(*SCALERPC, '--sessions', '130')
     clients = [*SCALERPC, '--clients', '130', '--batch', '4', '--check', '--duration', '1']
     result = result_of(session.client(*clients))
@@ -78,7 +78,7 @@ def memif_scalerpc(session):
 
 
 def memif_zones(session):
-    """Two workers of a ScaleRPC server are two zones, each with pools, groups and slices of its own."""
+    """Two workers of a ScaleRPC server are two zones, each with its own pools, groups and slices."""
     server = session.server(*SCALERPC, '--sessions', '40', '--group', '8', lcores='0,1')
     result = result_of(session.client(*SCALERPC, '--clients', '40', '--batch', '2', '--check', '--duration', '1'))
     expect(result['failed'] == 0 and result['checked'] > 1000, f'{result}')
@@ -87,7 +87,7 @@ def memif_zones(session):
 
 
 def memif_ud(session):
-    """Calls over datagrams, one client after another; losses cost their calls alone, and too long messages or too many
+    """Calls over datagrams, one client after another. Losses cost only their own calls. Too long messages and too many
     sessions are refused."""
     server = session.server(*UD, '--sessions', '8', '--peer-timeout', '300')
     for _ in range(2):
@@ -118,7 +118,7 @@ def said_by(server):
 
 
 def memif_slices(session):
-    """What a server of clients that take turns says of its slices is what it counted."""
+    """A server with clients in turn reports of its slices as it counted them."""
     server = session.server(*SCALERPC, '--sessions', '40', '--group', '8', '--json')
     result_of(session.client(*SCALERPC, '--clients', '40', '--batch', '2', '--duration', '0.5'))
     said, counters = said_by(server)
@@ -142,7 +142,7 @@ def memif_legacy(session):
 
 
 def memif_page_kinds(session):
-    """The pages under buffers and messages: large ones where the kernel has them, small ones where it may not."""
+    """The pages under buffers and messages are large if the kernel has them, and small if it may not give them."""
     none = [sys.executable, '-c', 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); '
             'os.execv(sys.argv[1], sys.argv[1:])']  # PR_SET_THP_DISABLE
     with open('/sys/kernel/mm/transparent_hugepage/enabled', encoding='ascii') as file:
@@ -156,19 +156,19 @@ def memif_page_kinds(session):
 
 
 def memif_measured(session):
-    """What a server says of its calls: where its time goes, its memory, the emulated adapter."""
+    """The report of a server on its calls: the time of each stage, its memory, the emulated adapter."""
     for system in SCALERPC, COPYRPC, UD:
-        # Clients with two queue pairs more than the adapter has contexts of; datagrams have one for all of them.
+        # The clients have two queue pairs more than the adapter has contexts; datagrams use one for all of them.
         server = session.server(*system, '--sessions', '10', '--stages', '--emulate-context-cache', '8,2000', '--json')
         result = result_of(session.client(*system, '--clients', '10', '--duration', '0.5'))
         said, _ = said_by(server)
         times = [said[f'{stage}_ns'] for stage in ('receive', 'handle', 'send', 'idle')]
         expect(min(times[:3]) > 0, f'{system}: {said}')
-        # The worker is in one of the stages all the time, unless it rests.
+        # The worker is always in one of the stages, unless it rests.
         expect(0.01 < sum(times) * said['requests_handled'] / 1e9 < 30, f'{system}: {said}')
         parts = [said.get(f'{part}_ns', 0) for part in ('judge', 'handler', 'compose')]
         expect(0 < parts[1] < said['handle_ns'], f'handlers run while it handles: {said}')
-        # All but datagrams tell of the parts of their turns, which are all of them.
+        # All systems but datagrams report the parts of their turns, and the parts add up.
         expect(system is UD or (min(parts) > 0 and abs(sum(parts) - said['handle_ns']) < 0.5), f'{said}')
         expect(result['rate_mops'] > 0 and said['memory_bytes'] > 10000, f'{system}: {result}, {said}')
         expect(system is COPYRPC or said['memory_bytes'] >= 10 * said['bytes_of_session'], f'each client: {said}')
@@ -180,8 +180,8 @@ def memif_measured(session):
 
 
 def memif_refused(session):
-    """A client that asks for more than there is says what to change. Of longer rings than the server takes it uses a
-    part."""
+    """A client that asks for more than there is says what to change. If its rings are longer than the server takes, it
+    uses a part of them."""
     server = session.server(*COPYRPC, '--sessions', '2')
     for own, named in ((['--sessions', '3'], '--sessions'), (['--service', '7', '--sessions', '1'], '--service')):
         process = session.client(*COPYRPC, *own)
@@ -211,7 +211,7 @@ def memif_symmetric(session):
 
 
 def memif_killed(session):
-    """Whoever is killed is noticed by the other end, which goes on."""
+    """If either end is killed, the other end notices it and goes on."""
     server = session.server(*COPYRPC, '--peer-timeout', '500')
     for _ in range(2):
         asking = session.client(*COPYRPC, '--duration', '30')
@@ -220,7 +220,7 @@ def memif_killed(session):
         asking.communicate()
     time.sleep(1.5)
     asking = session.client(*COPYRPC, '--duration', '30', '--peer-timeout', '500', '--sessions', '64')
-    await_calls(asking)  # there is a session for each of another client
+    await_calls(asking)  # another client now has a session with each of them
     server.kill()
     server.communicate()
     _, err = asking.communicate(timeout=20)
@@ -238,7 +238,7 @@ def socket_calls(session):
 
 
 def await_words(process, words):
-    """Returns the line of stderr that has these words."""
+    """Returns the first line of stderr that contains these words."""
     for line in process.stderr:
         if words in line:
             return line
@@ -246,8 +246,8 @@ def await_words(process, words):
 
 
 def socket_time(session):
-    """A server that follows a time server says when it can not, when its slices are in step, and when no more. Clients
-    of either cohort are served, whatever the clock does."""
+    """A server that follows a time server reports when it cannot follow, when its slices are in step, and when no more.
+    Clients of either cohort are served, whatever the clock does."""
     follower_at = machine.loopback(3)
     follower = listen(session, *SCALERPC, '--follow-time', SERVER, '--peer-timeout', '500', address=follower_at)
     warning = await_words(follower, 'warning')
@@ -269,7 +269,7 @@ def socket_time(session):
 
 
 def bad_input(session):
-    """One line that names the cause and the remedy, exit code 2."""
+    """Each bad command line gives one line that names the cause and the remedy, and exit code 2."""
     for own, named in (
             (['--system', 'nonsense'], 'nonsense'),
             ([*COPYRPC, '--credits', '8'], '--credits'),

@@ -1,4 +1,5 @@
-// What is decided about a device from what its driver says, without any device: the driver-quirk table, row by row.
+// The decisions about a device from its driver's properties, without any device: each row of the table of driver
+// quirks.
 #include "pmd_glue/device_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -124,7 +125,7 @@ TEST(DevicePlan, FramesThatAreLargerThanThoseOfThePathMtuFitBuffersAndLinkOrAreR
         EXPECT_NE(refused.error().what.find("frames of 9000 bytes"), std::string::npos) << refused.error().text();
         EXPECT_NE(refused.error().remedy.find("lower --frame-bytes"), std::string::npos) << refused.error().text();
     }
-    large.frame_bytes = 1114;  // as those of the path MTU
+    large.frame_bytes = 1114;  // as for the path MTU
     EXPECT_TRUE(plan_device(narrow, large).ok());
 }
 

@@ -1,4 +1,4 @@
-// What is made of EAL's arguments and complaints.
+// How EAL's arguments and complaints are translated.
 #include "pmd_glue/eal_arguments.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(ExplainEalFailure, QuotesTheLineThatNamesTheCauseAndSaysWhatHelps) {
     EXPECT_FALSE(explain_eal_failure("").what.empty());
 }
 
-// What EAL's parser says before its list of arguments, which names lcores, huge pages and all else.
+// The first lines of EAL's parser, before its list of arguments, which names lcores, huge pages and all else.
 TEST(ExplainEalFailure, EachRefusalOfAnArgumentIsToldInEalsWordsAndNamesIt) {
     constexpr const char* kUsage =
         "\nUsage: prog [options]\n\nEAL common options:\n  -c COREMASK         Hexadecimal bitmask of cores to run on\n"
@@ -187,7 +187,7 @@ TEST(ArgumentsWithoutDevice, LeaveWhatIsGivenAndDoNotContradictIt) {
 }
 
 TEST(ArgumentsWithoutDevice, AreNotMisledByLongerNames) {
-    // "--main-lcore" is no "-m", "--log-level" no "-l".
+    // "--main-lcore" is not "-m", and "--log-level" is not "-l".
     const Words made = arguments_without_device(CommandLine{"prog", "--main-lcore=0", "--log-level=info"}.span(), "0");
     EXPECT_NE(std::find(made.begin(), made.end(), "--no-huge"), made.end());
     EXPECT_NE(std::find(made.begin(), made.end(), "--lcores=0@(0)"), made.end());

@@ -1,4 +1,4 @@
-// The rte_flow rules as built, without a device to take them.
+// The rte_flow rules as built, without a device that takes them.
 #include "pmd_glue/flow_rules.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The generator of cairn-pktgen over a wire in memory: what strangers can do to its stream.
+// The generator of cairn-pktgen over a wire in memory, and the effect of unknown peers on its stream.
 #include "pmd_glue/generator.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using test::WirePort;
 
-// Notes where each packet goes.
+// Records the destination of each packet.
 class NotedEmitter final : public Emitter {
 public:
     std::size_t emit(port::Path& path, std::uint64_t, std::size_t count, Instant) noexcept override {
@@ -24,7 +24,7 @@ public:
     std::set<net::IpAddress> destinations;
 };
 
-// A datagram that says it comes from there.
+// Sends a datagram with this source address.
 void send_as(WirePort& stranger, const net::IpAddress& from, const net::IpAddress& to) {
     port::TxPacket packet;
     ASSERT_EQ(stranger.allocate_burst({&packet.packet, 1}), 1U);
@@ -77,7 +77,7 @@ protected:
         EXPECT_EQ(generator->counters().of(GeneratorCounter::Sent), 1U);
     }
     void turn() { (void)generator->run_turn(now); }
-    // Turns as they are when nothing comes, one each 10 ms.
+    // Takes turns without packets, one each 10 ms.
     void pass(Duration span) {
         for (const Instant end = now + span; now < end;) {
             now = now + milliseconds(10);

@@ -24,7 +24,7 @@ def answer_of(process, status=0):
 
 
 def leave(server):
-    """Ends a server, which says by its exit status that all went well."""
+    """Ends a server and checks by its exit status that all went well."""
     server.send_signal(signal.SIGTERM)
     answer_of(server)
 
@@ -47,7 +47,7 @@ def sockets(session):
 
 
 def memif(session):
-    """Also by workers of several lcores at both ends: each of the client's says hello."""
+    """Runs also on several lcores at both ends: each worker of the client says hello."""
     program = os.path.join(session.folder, 'cairn-hello-')
     server = session.listen(['--ip', '10.77.0.1', '--service', '9'], program=program + 'server', lcores='0,1')
     for name in ('client', 'await'):
@@ -59,7 +59,7 @@ def memif(session):
 
 
 def services(session):
-    """Two services in one process, on one worker and on two, whose client has other numbers of workers."""
+    """Two services in one process, on one worker and on two; the client has other numbers of workers."""
     for at_server, at_client in (('0', '0'), ('0,1', '0'), ('0', '0,1'), ('0,1', '0,1')):
         server = await_socket(cases(session, SERVER, 'serve', lcores=at_server), SERVER)
         said = answer_of(cases(session, CLIENT, 'call', '--peer', SERVER, lcores=at_client))
@@ -69,7 +69,7 @@ def services(session):
 
 
 def silent_host(session):
-    """A host that does not answer keeps nobody from another one."""
+    """A host that does not answer keeps no client from another host."""
     server = await_socket(cases(session, SERVER, 'serve'), SERVER)
     said = answer_of(cases(session, CLIENT, 'call', '--peer', SERVER, '--silent-peer', machine.loopback(15)))
     expect('no handler' in said, said)
@@ -94,7 +94,7 @@ def bad_input(session):
     refused(cases(session, SERVER, 'second-worker-alone', lcores='0,1'), 'worker 1 opens service 11')
     refused(cases(session, SERVER, 'throws'), 'the set-up of service 11 found no table')
     refused(cases(session, SERVER, 'nothing'), '--case nothing')
-    # Nothing half made is left: the address is free, and a memif server's file is gone.
+    # No half-made parts are left: the address is free, and a memif server's file is gone.
     server = await_socket(cases(session, SERVER, 'serve'), SERVER)
     refused(cases(session, SERVER, 'serve'), SERVER)
     leave(server)
@@ -115,7 +115,7 @@ def counters(session, system, address, *own):
 
 
 def systems(session):
-    """One service and its client, whose source is the same on every RPC system; clients find what others counted."""
+    """One service and its client, with the same source on every RPC system; clients see the counts of other clients."""
     for system in ('erpc', 'copyrpc', 'scalerpc'):
         server = await_socket(counters(session, system, SERVER), SERVER)
         for low, high in ((1, 2), (5, 8)):
@@ -147,7 +147,8 @@ def readme(_):
 
 
 def server_killed(session):
-    """A client that waits for an answer hears of its server's end; one that is stopped meanwhile leaves nothing."""
+    """A client that waits for an answer learns of its server's end. A client that is stopped meanwhile leaves nothing
+    behind."""
     server = await_socket(over_sockets(session, 'cairn-hello-server', SERVER), SERVER)
     client = over_sockets(session, 'cairn-hello-await', CLIENT, '--peer', SERVER, '--count', '100000000')
     client.stdout.readline()

@@ -19,7 +19,7 @@ namespace cairn::pmd {
 constexpr std::uint8_t kEcho = 3;
 constexpr std::uint32_t kQpn = 0x100;
 
-// Two DPDK ports, each the other's peer; new ones each time, as a closed port is gone for good.
+// Makes two DPDK ports, each the other's peer. They are new each time, since a closed port cannot be opened again.
 inline std::array<std::uint16_t, 2> make_ring_ports(std::uint32_t slots) {
     static int made = 0;
     std::array<rte_ring*, 2> rings{};
@@ -128,7 +128,7 @@ protected:
         EXPECT_EQ(answer.count, 1);
         return answer;
     }
-    // All endpoints end, which their peers are told, then all workers; then no buffer may be missing.
+    // Ends all endpoints, which notifies their peers, then all workers; then no buffer may be missing.
     void TearDown() override {
         run(milliseconds(5));
         for (auto& side : sides) {

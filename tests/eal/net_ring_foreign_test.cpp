@@ -1,5 +1,5 @@
-// RDMA from memory that is not EAL's: a client's memory and a store's file, as other processes map them. It is sent
-// from where it lies.
+// RDMA from memory that is not EAL's: a client's memory and a store's file, which other processes map. The memory is
+// sent in place.
 #include <rte_memory.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ protected:
     void TearDown() override {
         for (const auto& host : hosts) {
             host->connector.reset();
-            run(milliseconds(5));  // the peer is told
+            run(milliseconds(5));  // notifies the peer
         }
         for (std::size_t i = 0; i < 2; ++i) {
             hosts[i].reset();
@@ -104,7 +104,7 @@ protected:
         EXPECT_TRUE(made.ok());
         return std::move(made).value();
     }
-    // Of the client, between its own memory at `here` and the server's at `there`.
+    // Moves data between the client's memory at `here` and the server's at `there`.
     void move(verbs::WorkOpcode opcode, const verbs::Mr& own, std::span<std::uint8_t> here, const verbs::Mr& peers,
               const std::uint8_t* there) {
         const std::array<verbs::Sge, 1> sges{
@@ -123,7 +123,7 @@ protected:
     [[nodiscard]] std::uint64_t copied(std::size_t host) const {
         return ports[host]->counters().of(EthdevCounter::TailCopied);
     }
-    // A READ of the server's `part`.
+    // READs the server's `part`.
     void read(const verbs::Mr& peers, std::span<const std::uint8_t> part) {
         const std::span<std::uint8_t> into = std::span(hosts[0]->memory).first(part.size());
         std::fill(into.begin(), into.end(), std::uint8_t{0});
@@ -151,14 +151,14 @@ TEST_F(NetRingForeign, AReadIsAnsweredFromMappedMemoryWhereItLies) {
 
 TEST_F(NetRingForeign, AWriteLeavesFromMappedMemoryWhereItLies) {
     const auto known = know(0, foreign.bytes);
-    const std::span<std::uint8_t> part = foreign.bytes.subspan(12'340, kForeignPart);  // from any byte on
+    const std::span<std::uint8_t> part = foreign.bytes.subspan(12'340, kForeignPart);  // at an odd offset
     move(verbs::WorkOpcode::RdmaWrite, *known, part, *hosts[1]->mr, hosts[1]->memory.data());
     EXPECT_TRUE(std::equal(part.begin(), part.end(), hosts[1]->memory.begin()));
     EXPECT_EQ(copied(0), 0U);
 }
 
-// A store and regions within it: the same memory twice, parts that overlap and are no whole pages. Once the whole has
-// ended, a part of it is copied, since the pages around it may be other memory by now.
+// A store and regions within it: the same memory twice, and overlapping parts that are not whole pages. Once the whole
+// has ended, a part of it is copied, since the pages around it may be other memory by then.
 TEST_F(NetRingForeign, RegionsOfTheSameMemoryAreKnownAsLongAsOneHasAllOfIt) {
     auto all = know(1, foreign.bytes);
     auto again = know(1, foreign.bytes);
@@ -178,7 +178,7 @@ TEST_F(NetRingForeign, RegionsOfTheSameMemoryAreKnownAsLongAsOneHasAllOfIt) {
     EXPECT_EQ(copied(1), 2U);
 }
 
-// As for a NIC, whose DMA reads it.
+// As for a NIC, which reads it by DMA.
 TEST_F(NetRingForeign, EalKnowsMappedMemoryThatADeviceMaps) {
     DmaMemory mapped(devices[0]->port_id(), true);
     ASSERT_TRUE(mapped.make(foreign.bytes));

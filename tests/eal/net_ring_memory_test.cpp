@@ -1,4 +1,4 @@
-// Where packet buffers and messages lie, and memory that a port is told of.
+// The place of packet buffers and messages in memory, and memory that is attached to a port.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Range = std::span<const std::uint8_t>;
 
-// Of the mapping that the address lies in, whether it asks for transparent huge pages.
+// Returns whether the mapping of this address asks for transparent huge pages.
 bool is_advised(const void* where) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(where);
     std::ifstream file("/proc/self/smaps");
@@ -51,7 +51,7 @@ PacketPool::Shape shape(bool cpu_alone, std::uint32_t buffers = 2048) {
     return {"a_pool", buffers, 2048, 0, cpu_alone};
 }
 
-// All buffers of a pool.
+// Takes all buffers of a pool.
 std::vector<rte_mbuf*> take_all(const PacketPool& pool) {
     std::vector<rte_mbuf*> all;
     while (rte_mbuf* const one = rte_pktmbuf_alloc(pool.get())) {
@@ -102,7 +102,7 @@ TEST(PacketPoolTest, MoreThanThereIsIsRefusedInWordsThatHelp) {
         EXPECT_NE(refused.error().what.find("4294967295 buffers"), std::string::npos) << refused.error().text();
         EXPECT_NE(refused.error().remedy.find("--buffers"), std::string::npos) << refused.error().text();
     }
-    EXPECT_TRUE(PacketPool::make(shape(true)).ok());  // nothing is left of them
+    EXPECT_TRUE(PacketPool::make(shape(true)).ok());  // the first pool left nothing behind
 }
 
 TEST(PacketPoolTest, TheOperatorHearsOfSmallPagesWhereLargeOnesWouldFit) {
@@ -114,7 +114,7 @@ TEST(PacketPoolTest, TheOperatorHearsOfSmallPagesWhereLargeOnesWouldFit) {
 }
 
 TEST(ExchangeTest, FortyWorkersHaveARingForEachOrderedPairAndLane) {
-    constexpr std::uint16_t kWorkers = 40;  // EAL has no names for so many pieces of memory
+    constexpr std::uint16_t kWorkers = 40;  // EAL cannot name that many pieces of memory
     Result<Exchange> made = Exchange::make(kWorkers);
     ASSERT_TRUE(made.ok()) << made.error().text();
     Exchange exchange = std::move(made).value();
@@ -157,14 +157,14 @@ TEST(HeapBlockTest, MoreThanThereCanBeIsRefusedInWordsThatHelp) {
     EXPECT_NE(refused.error().remedy.find("ask for less"), std::string::npos) << refused.error().text();
 }
 
-// A ring between two ports: who receives reads the memory later.
+// A ring between two ports: the receiver reads the memory later.
 class NetRingMemory : public NetRing {
 protected:
     void SetUp() override {
         open(1);
         here = sides[0][0].get();
     }
-    // To the peer, whose port nobody asks for it.
+    // Sends to the peer, whose port does not know the memory.
     void send_from(Range payload) {
         if (path == nullptr) {
             const net::IpAddress there = net::IpAddress::parse("10.5.0.2").value();
@@ -217,7 +217,7 @@ TEST_F(NetRingMemory, EalsMemoryNeedsNoAttaching) {
     EXPECT_TRUE(here->port.can_send_from(known));
 }
 
-// The ring still leads there: the same addresses are not taken for known, whatever lies there by now.
+// The ring still refers to the memory: the same addresses are not taken for known, since other memory may be there.
 TEST_F(NetRingMemory, MemoryThatTheDeviceKeepsIsNotAttachedAgainUntilItIsBack) {
     const Range part = Range(memory).subspan(4096, 4096);
     ASSERT_TRUE(here->port.attach(part));

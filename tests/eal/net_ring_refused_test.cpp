@@ -1,5 +1,5 @@
-// A ring of a few slots that refuses most of what it is offered, and payloads sent in place: what was refused is its
-// sender's again, whatever becomes of it.
+// A ring of a few slots that refuses most packets, and payloads sent in place. A refused payload belongs to its sender
+// again, whatever happens to it later.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -31,21 +31,21 @@ protected:
     static net::IpAddress address(const char* text) { return net::IpAddress::parse(text).value(); }
     void resolve() { path->resolve(devices[0]->mac(), devices[1]->mac()); }
 
-    // `mark` all over the headers, the tail behind them.
+    // Sends a packet with `mark` all over its headers, and the tail after them.
     void send(std::uint8_t mark, std::span<const std::uint8_t> tail) {
         const port::PacketRef buffer = here->sender.take();
         ASSERT_NE(buffer.cookie, nullptr);
         std::fill_n(buffer.data, kHeaderBytes, mark);
         here->sender.send(buffer, path, kHeaderBytes + port::kIcrcBytes, tail, now);
     }
-    // As many as it takes.
+    // Sends as many packets as the ring takes.
     void fill_ring() {
         while (here->sender.queued() == 0) {
             send(kFiller, {});
             here->sender.flush(now);
         }
     }
-    // What the ring holds leaves it: the datagrams without their ICRC.
+    // Empties the ring. Returns the datagrams without their ICRC.
     std::vector<Bytes> drain() {
         std::vector<Bytes> all;
         std::array<rte_mbuf*, kSlots> frames;
@@ -59,7 +59,7 @@ protected:
         }
         return all;
     }
-    // Empty: it is none, but a question for a neighbour.
+    // Returns the datagram in a frame. Empty: the frame is a question for a neighbour.
     static Bytes datagram_in(const rte_mbuf& frame) {
         Bytes whole;
         unsigned segments = 0;
@@ -78,7 +78,7 @@ protected:
         EXPECT_EQ(port::icrc_of_frame(parsed.value()), port::carried_icrc(parsed.value()));
         return {whole.begin() + port::Path::kLowerBytesV4, whole.end() - port::kIcrcBytes};
     }
-    // All that waits leaves by and by: the payloads, behind so many bytes of headers.
+    // Lets all waiting packets leave. Returns the payloads after this many bytes of headers.
     std::vector<Bytes> drain_all() {
         std::vector<Bytes> all;
         for (int turns = 0; turns < 100; ++turns) {
@@ -182,7 +182,7 @@ TEST_F(NetRingRefused, ARefusedPacketWhoseNeighbourIsForgottenWaitsForItWhole) {
     fill_ring();
     here->sender.flush(now);
     drain_all();
-    for (int slots = 0; slots < 7; ++slots) {  // all of them, and nothing waits
+    for (int slots = 0; slots < 7; ++slots) {  // all of them, and none waits
         send(kFiller, {});
     }
     here->sender.flush(now);
@@ -202,13 +202,13 @@ TEST_F(NetRingRefused, ARefusedPacketWhoseNeighbourIsForgottenWaitsForItWhole) {
     EXPECT_TRUE(std::equal(got[0].begin() + kHeaderBytes, got[0].end(), old.begin(), old.end()));
 }
 
-// What the device has is its own: nobody waits for it for ever, and no second time.
+// The device owns the payloads that it has. A caller does not wait for them for ever, nor a second time.
 TEST_F(NetRingRefused, SettlingEndsAlthoughTheDeviceKeepsATail) {
     HeapBlock block = HeapBlock::allocate(2048, "a tail").value();
     send(1, block.bytes());
     here->sender.flush(now);
     ASSERT_EQ(here->sender.queued(), 0U);
-    constexpr std::uint64_t kTimes = 10'000;  // of the longest wait: ten seconds
+    constexpr std::uint64_t kTimes = 10'000;  // in terms of the longest wait: ten seconds
     for (std::uint64_t i = 0; i < kTimes; ++i) {
         here->sender.settle_tails(block.bytes());
     }

@@ -1,5 +1,5 @@
-// Two hosts of two workers, each with a queue of its own: a flow arrives at whichever queue its hash says, as with RSS,
-// and a process serves eRPC and RDMA on them at once.
+// Two hosts of two workers, each with a queue of its own. A flow arrives at the queue that its hash gives, as with RSS.
+// A process serves eRPC and RDMA on them at once.
 #include <gtest/gtest.h>
 #include <rte_eth_ring.h>
 #include <rte_mbuf.h>
@@ -61,8 +61,8 @@ struct SteeredHost {
     std::array<std::unique_ptr<Tenants>, kQueues> tenants;
 };
 
-// The network between: moves frames from all queues of one host to that queue of the other which their flow's hash, the
-// number of its queue included, says. What is no flow, such as ARP, arrives at queue 0.
+// Moves frames from all queues of one host to the queues of the other. The hash of a frame's flow and its queue's
+// number chooses the queue. A frame without a flow, such as ARP, arrives at queue 0.
 void carry(const SteeredHost& from, const SteeredHost& to, std::uint8_t salt) {
     for (rte_ring* const sent : from.sent.of_queue) {
         void* taken = nullptr;
@@ -77,7 +77,7 @@ void carry(const SteeredHost& from, const SteeredHost& to, std::uint8_t salt) {
 
 struct Case {
     std::uint8_t salt;
-    std::size_t server;  // which worker of the second host serves, and which of the first asks
+    std::size_t server;  // the worker that serves on the second host, and the one that asks on the first
 };
 
 class NetRingSteering : public testing::TestWithParam<Case> {};

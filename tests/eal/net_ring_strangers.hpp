@@ -1,4 +1,4 @@
-// Raw frames of any sender onto the rings that join two ports.
+// Raw frames of any sender, put onto the rings that join two ports.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ protected:
     [[nodiscard]] Worker& sender() const { return *sides[0][0]; }
     [[nodiscard]] const net::MacAddress& target() const { return devices[1]->mac(); }
 
-    // As many frames as the ring holds at once, then the receivers' turn, until `count` are through.
+    // Sends as many frames as the ring holds at once, then gives the receivers a turn, until `count` have passed.
     template <class Make>
     void flood(std::size_t count, Make&& make, Duration turn = microseconds(20)) {
         for (std::size_t sent = 0; sent < count;) {
@@ -38,7 +38,7 @@ protected:
             now = now + turn;
         }
     }
-    // A UDP datagram to some port that is not RoCE's.
+    // Writes a UDP datagram to a port that is not RoCE's.
     std::size_t write_foreign(std::span<std::uint8_t> frame) const {
         std::fill_n(frame.begin(), 60, std::uint8_t{0});
         net::emit_at(frame.data(), net::EthernetHeader{target(), devices[0]->mac(), net::kEtherTypeIpv4});
@@ -63,7 +63,7 @@ protected:
         net::emit_at(frame.data() + 14, arp);
         return 60;
     }
-    // That may not replace a MAC known already.
+    // Writes an advertisement that must not replace a known MAC address.
     std::size_t write_advertisement(std::span<std::uint8_t> frame, const net::IpAddress& of,
                                     const net::MacAddress& mac) const {
         net::emit_at(frame.data(), net::EthernetHeader{target(), mac, net::kEtherTypeIpv6});
@@ -88,7 +88,7 @@ protected:
         net::emit_at(at.data(), message);
         return 14 + net::Ipv6Header::kBytes + net::NeighbourMessage::kBytes;
     }
-    // A datagram of one BTH from any address and port; its ICRC right or not.
+    // Writes a datagram of one BTH from any address and port; its ICRC is correct or not.
     std::size_t write_datagram(std::span<std::uint8_t> frame, const port::PathKey& key, std::uint32_t qpn, bool whole,
                                const net::MacAddress& mac) const {
         port::Path path(key);

@@ -1,4 +1,4 @@
-// Two ports joined by rings: floods of what is not RoCE, neighbours that move, strangers' datagrams, empty pools.
+// Two ports joined by rings: floods of other protocols, moving neighbours, datagrams of unknown peers, empty pools.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -252,7 +252,7 @@ TEST_F(NetRingStrangers, WhoSentSomethingIsAnsweredThereFromAnyPortAndNotAskedFo
     EXPECT_EQ(mac_of(*answer), first);
     port.on_timeout(now);
     EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 0U);
-    send(kMoved);  // perhaps: now it is asked for, and says so
+    send(kMoved);  // perhaps now it is asked for, and answers
     EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 1U);
     flood(1, [&](std::size_t, std::span<std::uint8_t> frame) { return write_arp(frame, peer, kMoved, there()); });
     EXPECT_EQ(mac_of(*came), kMoved);

@@ -43,7 +43,7 @@ TEST_F(NetRing, TheFirstDatagramsWaitUntilTheNeighbourAnswers) {
     open(1);
     Worker& client = *sides[0][0];
     (void)connect(client, kQpn);
-    run(milliseconds(1));  // much less than until anything is sent again
+    run(milliseconds(1));  // much less than the time of a retransmission
     EXPECT_EQ(client.port.counters().of(EthdevCounter::Unresolved), 0U);
     EXPECT_EQ(client.endpoint->statistics().retransmits, 0U);
     EXPECT_EQ(sides[1][0]->endpoint->sessions_open(), 1U);
@@ -134,7 +134,7 @@ TEST_F(NetRing, ADatagramWithAnIpv4IdIsJudgedByItsOwnHeaders) {
     EXPECT_EQ(sides[1][0]->port.counters().of(EthdevCounter::BadIcrc), 1U);
 }
 
-// Of 68 bytes.
+// Sends three packets of 68 bytes.
 void send_three(EthdevPort& from, port::Path& path, Instant now) {
     std::array<port::TxPacket, 3> packets{};
     for (port::TxPacket& packet : packets) {
@@ -202,8 +202,8 @@ TEST_F(NetRing, DatagramsToAGroupReachEachWorkerThatHasAMember) {
         return count;
     };
     send();
-    EXPECT_EQ(received(0, 0), 3U);  // which also sends for the one without a queue
-    EXPECT_EQ(received(0, 1), 0U);  // its own members are its service's matter
+    EXPECT_EQ(received(0, 0), 3U);  // this worker also sends for the one without a queue
+    EXPECT_EQ(received(0, 1), 0U);  // its service delivers to its own members
     EXPECT_EQ(received(0, 2), 0U);
     EXPECT_EQ(received(1, 0), 0U);
     EXPECT_EQ(received(1, 1), 3U);
@@ -233,7 +233,7 @@ TEST_F(NetRing, ACaptureHoldsBothDirections) {
 
 void never_freed(void*, void*) {}
 
-// Its memory is a part of what a NIC receives into.
+// Makes the frame's memory a part of a larger receive buffer of a NIC.
 void put_into_stride(rte_mbuf& frame, rte_mbuf_ext_shared_info& others) {
     alignas(64) static std::array<std::uint8_t, 512> stride;
     others.free_cb = never_freed;
@@ -255,7 +255,7 @@ TEST_F(NetRing, AReceivedBufferHasTheRoomBehindItsDatagramAndNoneIfOthersUseItTo
                                      {Buffer::Shared, -1},
                                      {Buffer::InAStride, -1}}) {
         port::Path* path = from.open_path({from.local_address(), to.local_address(), source_port++, 0}, now);
-        for (const bool known : {false, true}) {  // the first of a path is judged the slow way
+        for (const bool known : {false, true}) {  // the first packet of a path takes the slow path
             rte_mbuf* frame = rte_pktmbuf_alloc(devices[0]->pool());
             rte_mbuf_ext_shared_info others{};
             if (kind == Buffer::InAStride) {
@@ -303,7 +303,7 @@ TEST_F(NetRing, AnEmptyPoolIsAValue) {
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     std::array<std::string, 9> text{argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-shconf",
-                                    // Two on one, of those that this process may run on.
+                                    // two lcores on one of the CPUs that this process may use
                                     "--lcores=(0-1)@" + std::to_string(sched_getcpu()), "--no-telemetry",
                                     "--file-prefix=cairn-net-ring-test"};
     std::array<char*, text.size()> arguments{};

@@ -1,4 +1,4 @@
-// Connection management over two ports joined by rings: what worker 0 hands to another worker is answered there.
+// Connection management over two ports joined by rings: a worker answers the datagrams that worker 0 hands to it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -34,7 +34,7 @@ protected:
         const cm::DatagramService offer{Qpn{0x1001}, Qkey{77}, {}};
         ASSERT_TRUE(homes[1]->listen_datagrams(kService, offer, user).ok());
     }
-    // The datagram of queue pair 1 that asks for the service.
+    // Writes the datagram of queue pair 1 that asks for the service.
     std::size_t write_question(std::span<std::uint8_t> frame, const port::PathKey& key) const {
         port::Path path(key);
         path.resolve(kRouter, target());
@@ -90,7 +90,7 @@ TEST_F(WaysBack, StrangersWhoseMessagesAreHandedOverAreAnsweredByTheRouterTheyCa
     EXPECT_EQ(second.counters().of(EthdevCounter::Unresolved), 0U);
     EXPECT_EQ(mac_of(*second.open_path({there(), net::IpAddress::from_v4(kHosts), 0x1234, 0}, now)), kRouter);
     EXPECT_EQ(mac_of(*second.open_path({there(), net::IpAddress::from_v4(kHosts), 0xc000, 0}, now)), kRouter);
-    // There is room left to ask for a neighbour of its own.
+    // There is room left for a question of its own for a neighbour.
     port::Path* const path = second.open_path({there(), sender().port.local_address(), 0xc000, 0}, now);
     ASSERT_NE(path, nullptr);
     workers[1]->turn(now);
@@ -98,7 +98,7 @@ TEST_F(WaysBack, StrangersWhoseMessagesAreHandedOverAreAnsweredByTheRouterTheyCa
     EXPECT_TRUE(path->resolved());
 }
 
-// What this worker knows of the host itself counts for more than where a datagram came from.
+// The worker's own knowledge of the host is worth more than the source of a datagram.
 TEST_F(WaysBack, AHostThatTheWorkerKnowsIsAnsweredWhereItIs) {
     open_homes();
     EthdevPort& second = sides[1][1]->port;

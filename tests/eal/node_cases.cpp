@@ -1,4 +1,4 @@
-// A node that does what its argument --case says: what programs do wrong, and programs with an event loop of their own.
+// A node that runs the case of its argument --case: misuse by programs, and programs with an event loop of their own.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -28,7 +28,7 @@ std::string wanted;
 std::string peer;
 std::string silent_peer;
 
-// Opens two services, each with another method.
+// Opens two services, each with its own method.
 Status serve_two(node::NodeWorker& worker) {
     const Result<erpc::Endpoint*> adder = worker.open_service(11);
     const Result<erpc::Endpoint*> multiplier = worker.open_service(12);

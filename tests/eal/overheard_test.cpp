@@ -1,4 +1,4 @@
-// What EAL says is not lost when it ends the process.
+// EAL's messages are not lost if EAL ends the process.
 #include "pmd_glue/overheard.hpp"
 
 #include <gtest/gtest.h>

@@ -57,7 +57,7 @@ class Sockets:
 
 
 def stop(server):
-    """Ends the server; returns what it counted and what it said."""
+    """Ends the server. Returns its counts and its output."""
     if server.poll() is None:
         server.send_signal(signal.SIGTERM)
     out, err = server.communicate(timeout=20)
@@ -66,7 +66,7 @@ def stop(server):
 
 
 def operations(ports):
-    """Every operation in both tests, all data verified."""
+    """Every operation in both tests, with all data verified."""
     server = ports.server()
     for operation in OPERATIONS:
         for test in ('bw', 'lat'):
@@ -81,14 +81,14 @@ def operations(ports):
 
 
 def unreliable(ports):
-    """Unreliable connections: what arrives is whole and right, and is counted."""
+    """Unreliable connections: arriving messages are complete and correct, and are counted."""
     server = ports.server('--path-mtu', '4096')
     for own in (['--op', 'send', '--check'], ['--op', 'write'], ['--op', 'send', '--test', 'lat', '--check'],
                 ['--op', 'write', '--test', 'lat', '--check']):
         for size in ('8', '10001'):
             result = result_of(ports.client('--transport', 'uc', '--path-mtu', '4096', '--size', size, '--depth', '4',
                                               '-n', '500', *own))
-            least = 450 if 'lat' in own else 500  # one that a busy machine loses has no answer
+            least = 450 if 'lat' in own else 500  # a lost one has no answer
             expect(result['transport'] == 'uc' and least <= result['operations'] <= 500, f'{own} {size}: {result}')
             expect(0 < result['arrived'] <= result['sent'], f'{own} {size}: {result}')
             expect('--check' not in own or result['op'] == 'send' and result['test'] == 'bw' or result['checked'] > 10,
@@ -129,7 +129,7 @@ def unreliable_losses(ports):
 
 
 def sweep(ports):
-    """All sizes, 16 MB for each operation of theirs: of a busy machine that is much."""
+    """All sizes, with 16 MB for each operation, which is much for a busy machine."""
     server = ports.server('--path-mtu', '4096')
     result = result_of(ports.client('-a', '--path-mtu', '4096', '-n', '20', '--check', '--depth', '2'), timeout=100)
     stop(server)
@@ -139,7 +139,7 @@ def sweep(ports):
 
 
 def losses(ports):
-    """Packets lost on purpose at both ends: all data arrives all the same."""
+    """Packets are lost on purpose at both ends, and all data still arrives."""
     server = ports.server('--drop-per-million', '2000')
     for operation in OPERATIONS:
         result = result_of(ports.client('--op', operation, '--size', '20000', '--check', '--duration', '1',
@@ -150,9 +150,9 @@ def losses(ports):
 
 
 def marks(ports):
-    """Of packets that a switch marked on their way the receiver tells their sender, which slows down; unless neither
-    end wants that. The link is slow enough that it alone, not the CPU, limits what is not marked. Where neighbours
-    leave less CPU than that, the rates say nothing: they are measured again, for a while."""
+    """The receiver of packets that a switch marked notifies their sender, which slows down, unless neither end wants
+    that. The link is so slow that it alone, not the CPU, limits unmarked traffic. If other processes leave less CPU
+    than that, the rates mean nothing and are measured again, for a while."""
     until = time.monotonic() + 50
     unmarked, marked = rates_of_marks(ports)
     while unmarked < 0.6 and time.monotonic() < until:
@@ -162,7 +162,7 @@ def marks(ports):
 
 
 def rates_of_marks(ports):
-    """Without marks and with them."""
+    """Measures the rates without marks and with them."""
     rates = []
     for control, traffic_class in (('dcqcn', '0'), ('dcqcn', '3'), ('none', '3')):
         server = ports.server('--congestion-control', control)
@@ -178,7 +178,7 @@ def rates_of_marks(ports):
 
 
 def go_back_n(ports):
-    """Either end may want it: then nothing is held, and much more is sent again."""
+    """Either end may ask for go-back-N: then no packet is held, and many more are sent again."""
     rates = []
     for at_server, at_client in (([], []), (['--go-back-n'], []), ([], ['--go-back-n'])):
         server = ports.server('--drop-per-million', '2000', '--path-mtu', '4096', *at_server)
@@ -190,8 +190,8 @@ def go_back_n(ports):
 
 
 def several_lcores(ports):
-    """Workers of both ends share one address: connections of each client worker go to any of the server's, datagrams
-    to the first; what they measured at the same time is one result."""
+    """Workers of both ends share one address. Connections of each client worker go to any worker of the server, and
+    datagrams go to the first. Their measurements of the same time are one result."""
     server = ports.server('--path-mtu', '4096', '--once', lcores='0,1')
     for own in (['--op', 'write', '--size', '20000', '--qps', '8'], ['--op', 'send', '--size', '64', '--qps', '6'],
                 ['--op', 'read', '--size', '65536'], ['--op', 'fadd', '-n', '501'], ['--transport', 'ud', '--qps', '4'],
@@ -208,7 +208,8 @@ def several_lcores(ports):
             server = ports.server('--path-mtu', '4096', '--once', lcores='0,1')
     counted, said = stop(server)
     expect(counted['bad'] == 0 and counted['connections'] == 24 and counted['lost'] == 0, f'{counted}')
-    expect('cm_handed_over' in said, said)  # a hash chooses the worker of each connection: never all 24 the first
+    expect('cm_handed_over' in said, said)  # a hash chooses the worker of each connection, so all 24 never get the
+                                            # first
     expect_refused(ports.client('--test', 'lat', lcores='0,1'), 'cairn-perf', '-l 0')
     expect_refused(ports.client('--qps', '1', lcores='0,1'), 'cairn-perf', '--qps 2')
 
@@ -223,7 +224,7 @@ def many_queue_pairs(ports):
 
 
 def once(ports):
-    """A server for one client ends by itself, though that connects anew for each size."""
+    """A server for one client ends by itself, although the client connects anew for each size."""
     server = ports.server('--once')
     result_of(ports.client('--op', 'send', '-a', '--duration', '0.02', '--depth', '2'))
     out, err = server.communicate(timeout=20)
@@ -231,7 +232,7 @@ def once(ports):
 
 
 def tables(ports):
-    """What people read, with perftest's short options: as many operations as were asked for."""
+    """The tables for people, with perftest's short options: as many operations as were asked for."""
     server = ports.server()
     for own, columns in ((['-s', '64', '-n', '1000', '-q', '2', '-t', '16'], ['64', '1000']),
                          (['--test', 'lat', '-n', '300'], ['2', '300']),
@@ -257,7 +258,8 @@ def tables(ports):
 
 
 def both_ways(ports):
-    """The server does to its client what that does to it. A machine that stood still has a rate of 0.0: it counts."""
+    """The server does the same to its client as the client to it. A machine that stood still has a rate of 0.0, which
+    counts."""
     server = ports.server()
     for own in (['--op', 'write'], ['--op', 'read', '--qps', '3'], ['--op', 'send', '--qps', '3', '--size', '5000']):
         result = result_of(ports.client('-b', '-n', '2000', '--depth', '12', *own))
@@ -271,7 +273,8 @@ def both_ways(ports):
 
 
 def path_mtu(ports):
-    """The largest that both ends carry, unless one is asked for; then it is said which would do."""
+    """The path MTU is the largest that both ends carry, unless one is asked for. If that is too large, the error names
+    a possible one."""
     for at_server, agreed in (([], 4096), (['--path-mtu', '1024'], 1024)):
         server = ports.server(*at_server)
         result = result_of(ports.client('-n', '100', '--check'))
@@ -315,7 +318,7 @@ def client_killed(ports):
 
 
 def client_waits(ports):
-    """A link that is still another's: the next client asks for it again until that one has ended."""
+    """The link still belongs to another client: the next one asks for it again until that one has ended."""
     server = ports.server()
     first = ports.client('--duration', '30')
     time.sleep(1.5)
@@ -329,10 +332,10 @@ def client_waits(ports):
 
 
 def zero_copy(ports):
-    """A client whose memory its peer maps: frames of three segments often find too few slots of a small ring. The
-    driver refuses them whole, and no buffer is lost."""
+    """The peer maps the client's memory. Frames of three segments often find too few slots in a small ring. The driver
+    refuses them whole, and no buffer is lost."""
     server = ports.server('--path-mtu', '4096')
-    await_start(server)  # before that, net_memif turns such a client away for good
+    await_start(server)  # net_memif turns an earlier client away for good
     shared = [*EAL, '--single-file-segments']
     client = ports.session.start([ports.session.memif('client', ports.frames + ',rsize=6,zero-copy=yes')],
                                  ['--peer', '10.77.0.1', '--ip', '10.77.0.2', '--json', '--op', 'write', '--size',
@@ -347,7 +350,7 @@ def zero_copy(ports):
 
 
 def nobody(ports):
-    """No server at all, and one that listens elsewhere: said within seconds."""
+    """There is no server at all, or it listens elsewhere: the client reports it within seconds."""
     server = ports.server('--service-port', '7000')
     for own in ([], ['--transport', 'ud']):
         _, err = (client := ports.client(*own)).communicate(timeout=30)
@@ -358,7 +361,8 @@ def nobody(ports):
 
 
 def deep_queues(ports):
-    """A client that ends with tens of thousands of receive requests for it posted takes nothing from the others."""
+    """A client that ends while tens of thousands of receive requests are posted for it takes nothing from the
+    others."""
     server = ports.server('--path-mtu', '4096')
     other = ports.start(machine.loopback(3), '--peer', SERVER, '--json', '--op', 'send', '--qps', '16', '--depth',
                           '4096', '--size', '8', '-D', '5', lcores='1')
@@ -374,7 +378,7 @@ def deep_queues(ports):
 
 
 def more_than_eal(ports):
-    """Over sockets, clients get memory that EAL does not have: 64 MB for messages where it was given 32."""
+    """Over sockets, clients get memory that EAL does not have: 64 MB for messages while EAL has 32."""
     server = ports.server('--path-mtu', '4096', eal=['-m', '32'])
     result = result_of(ports.client('--op', 'write', '--path-mtu', '4096', '--depth', '128', '--size', '524288',
                                       '--check', '-n', '16'))

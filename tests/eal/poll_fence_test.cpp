@@ -1,4 +1,4 @@
-// Who waits for the pollers when memory is unmapped, and who must not.
+// The threads that wait for the pollers when memory is unmapped, and the threads that must not.
 #include "pmd_glue/poll_fence.hpp"
 
 #include <gtest/gtest.h>

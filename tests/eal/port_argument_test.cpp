@@ -1,4 +1,4 @@
-// What --port may name without a device being there.
+// The values that --port may have, without a device.
 #include "pmd_glue/port_argument.hpp"
 
 #include <gtest/gtest.h>

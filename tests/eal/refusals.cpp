@@ -1,5 +1,5 @@
-// Preloaded, makes every interface one that takes no GSO, where sendmsg() with UDP_SEGMENT fails, and the kernel one
-// that runs no program to choose among sockets.
+// A preloaded library. It makes interfaces refuse GSO, so that sendmsg() with UDP_SEGMENT fails. It makes the kernel
+// refuse programs that choose among sockets.
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls over sockets where the kernel refuses something: said or counted, and done without.
+"""Calls over sockets if the kernel refuses a feature: the refusal is reported or counted, and the calls still work.
 
     refusals.py CASE FOLDER_OF_PROGRAMS [LIBRARY]
     refusals.py deny SYSTEM_CALL ERRNO PROGRAM ARGUMENT...      runs a program whose system call fails so
@@ -21,7 +21,7 @@ IO_URING_SETUP = 425  # on every architecture
 
 
 def deny(number, error):
-    """From now on, and after exec, the system call fails (seccomp(2))."""
+    """Makes the system call fail from now on, also after exec (seccomp(2))."""
     load_number, equal, give = 0x20, 0x15, 0x06
     program = b''.join(struct.pack('HBBI', *step) for step in (
         (load_number, 0, 0, 0), (equal, 0, 1, number), (give, 0, 0, 0x50000 | error), (give, 0, 0, 0x7fff0000)))
@@ -34,7 +34,7 @@ def deny(number, error):
 
 
 def check_calls(session, *both, **options):
-    """What both sides said of calls that all were answered."""
+    """Returns the output of both sides, all of whose calls were answered."""
     server = listen(session, *both, **options)
     caller = client(session, '--duration', '0.5', *both, **options)
     out, said = caller.communicate(timeout=40)
@@ -45,7 +45,8 @@ def check_calls(session, *both, **options):
 
 
 def no_io_uring(session):
-    """Disabled by seccomp or by sysctl (both EPERM), or not in the kernel: plain system calls, and the reason."""
+    """io_uring is disabled by seccomp or by sysctl (both EPERM), or not in the kernel. Plain system calls are used, and
+    the reason is reported."""
     for error, text in ((errno.EPERM, 'Operation not permitted'), (errno.ENOSYS, 'Function not implemented')):
         wrap = [sys.executable, os.path.abspath(__file__), 'deny', str(IO_URING_SETUP), str(error)]
         for mode in ('defer', 'sqpoll'):
@@ -54,7 +55,7 @@ def no_io_uring(session):
 
 
 def no_memlock(session):
-    """Not a byte may be locked."""
+    """No memory may be locked."""
     wrap = ['prlimit', '--memlock=0:0']
     if os.geteuid() == 0:
         wrap += ['setpriv', '--bounding-set=-ipc_lock', '--inh-caps=-ipc_lock']
@@ -65,16 +66,16 @@ def no_memlock(session):
 
 
 def no_batches(session):
-    """The interface takes no GSO: datagrams leave one by one, the first batch's too, and that is counted."""
+    """The interface takes no GSO: datagrams leave one by one, also those of the first batch, and that is counted."""
     wrap = ['env', f'LD_PRELOAD={sys.argv[3]}', 'ASAN_OPTIONS=verify_asan_link_order=0']
     for path_mtu, bytes_each in (('1024', '32'), ('4096', '100000')):
         both = check_calls(session, '--uring', 'plain', '--path-mtu', path_mtu, '--req', bytes_each, wrap=wrap)
-        expect('port_sent_singly' in both[0], f'not counted: {both[0]}')  # the server may have had single ones only
+        expect('port_sent_singly' in both[0], f'not counted: {both[0]}')  # the server may have sent single ones only
         expect(all('port_send_failed' not in said for said in both), f'{both}')
 
 
 def no_steering(session):
-    """The kernel does not let a program choose among sockets: several workers are refused, one is served."""
+    """The kernel lets no program choose among sockets: several workers are refused, one is served."""
     wrap = ['env', f'LD_PRELOAD={sys.argv[3]}', 'ASAN_OPTIONS=verify_asan_link_order=0']
     expect_refused(start(session, '--port', f'uring:{SERVER}', '--server', wrap=wrap, lcores='0,1'), 'cairn-rpcbench',
                    'SO_ATTACH_REUSEPORT_CBPF')

@@ -2,8 +2,8 @@
 //
 //   relay EAL_ARGUMENTS -- ADDRESS PORT
 //
-// What comes to one device leaves by the other. A datagram to ADDRESS:PORT is an IPv4 packet: it leaves by the first
-// device, and what that device brings for its source address goes back to the socket that sent it. Ends with SIGTERM.
+// Frames that come to one device leave by the other. A datagram to ADDRESS:PORT is an IPv4 packet: it leaves by the
+// first device. Packets to its source address from that device go back to the socket that sent it. Ends with SIGTERM.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <rte_eal.h>
@@ -26,8 +26,8 @@
 
 namespace {
 
-constexpr std::uint16_t kInside = 0;   // where the server is
-constexpr std::uint16_t kOutside = 1;  // where its client is
+constexpr std::uint16_t kInside = 0;   // the server's side
+constexpr std::uint16_t kOutside = 1;  // its client's side
 constexpr std::uint16_t kBurst = 32;
 constexpr unsigned kBuffers = 8192;
 constexpr std::uint16_t kRingSlots = 512;
@@ -66,7 +66,7 @@ class Relay {
 public:
     Relay(rte_mempool* pool, int socket) : pool_(pool), socket_(socket) { rte_eth_macaddr_get(kInside, &mac_); }
 
-    // False: nothing moved.
+    // Returns false if nothing moved.
     bool turn() {
         const bool came = pass(kOutside, kInside);
         const bool attacked = take_in();
@@ -93,7 +93,7 @@ private:
         return count != 0;
     }
 
-    // True: it was for one of the sockets.
+    // Gives a frame to its socket. Returns true if there is one.
     bool give_out(const rte_mbuf& frame) {
         const auto* const ether = rte_pktmbuf_mtod(&frame, const rte_ether_hdr*);
         if (frame.data_len < sizeof(*ether) + sizeof(rte_ipv4_hdr) || ether->ether_type != htons(RTE_ETHER_TYPE_IPV4)) {
@@ -147,7 +147,7 @@ private:
     rte_mempool* pool_;
     int socket_;
     rte_ether_addr mac_{};
-    rte_ether_addr server_{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};  // until it has sent something
+    rte_ether_addr server_{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};  // until it has sent a frame
     std::map<std::uint32_t, sockaddr_in> sockets_;                 // by the IPv4 address of their host
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs, between processes over devices that need no NIC, and against bad input.
+"""The programs, as processes over devices that need no NIC, and with bad input.
 
     rpc_over_devices.py CASE FOLDER_OF_PROGRAMS
 
@@ -26,7 +26,7 @@ def memif_calls(session):
 
 
 def memif_losses(session):
-    """Packets lost on purpose at both ends: every call still ends well."""
+    """Packets are lost on purpose at both ends, and every call still ends well."""
     server = session.server('--drop-per-million', '5000')
     result = result_of(session.client('--duration', '1', '--drop-per-million', '5000'))
     expect(result['retransmits'] > 0, f'nothing was lost: {result}')
@@ -35,7 +35,7 @@ def memif_losses(session):
 
 
 def memif_large(session):
-    """4096-byte path MTU: slots of the frame's size; payloads are sent in place or copied, both must arrive."""
+    """Path MTU 4096: slots have the size of the frame. Payloads are sent in place or copied, and both must arrive."""
     extra = ',bsize=4352'
     server = session.server('--path-mtu', '4096', '--resp', '4080', extra=extra)
     result = result_of(session.client('--path-mtu', '4096', '--req', '4080', '--resp', '4080', '--duration', '1',
@@ -45,7 +45,7 @@ def memif_large(session):
 
 
 def advised_bytes(process):
-    """Of a process's memory, how much was advised to be of huge pages, and how much of that is there."""
+    """Returns how much of a process's memory asks for huge pages, and how much of that is resident."""
     advised = there = 0
     with open(f'/proc/{process.pid}/smaps', encoding='ascii') as file:
         for line in file:
@@ -60,7 +60,7 @@ def advised_bytes(process):
 
 
 def memif_pages(session):
-    """Buffers and messages lie in memory that asks for huge pages, and not in EAL's, which gets none."""
+    """Buffers and messages lie in memory that asks for huge pages, and not in EAL's, which does not get them."""
     with open('/sys/kernel/mm/transparent_hugepage/enabled', encoding='ascii') as file:
         if '[never]' in file.read():
             skip('transparent huge pages are off')
@@ -79,10 +79,10 @@ def memif_pages(session):
 
 
 def memif_zero_copy(session):
-    """A client that shares EAL's memory with its peer: buffers lie there, payloads are copied there."""
+    """A client shares EAL's memory with its peer: buffers lie there, and payloads are copied there."""
     large = ['--path-mtu', '4096', '--req', '100000', '--resp', '4080']
     server = session.server(*large, extra=',bsize=4352')
-    # A client that comes before the server has its buffers is turned away by net_memif for good, or crashes in it.
+    # net_memif turns a client that comes before the server has its buffers away for good, or crashes in it.
     await_start(server)
     client = session.client(*large, '--duration', '1', extra=',bsize=4352,zero-copy=yes',
                             eal=[*EAL, '--single-file-segments'])
@@ -92,21 +92,21 @@ def memif_zero_copy(session):
 
 
 def memif_marks(session):
-    """DCQCN: of packets that a switch marked on their way the server tells its client, which slows down."""
+    """DCQCN: the server notifies its client of packets that a switch marked, and the client slows down."""
     large = ['--cc', 'dcqcn', '--req', '1000000', '--window', '4', '--sessions', '1']
     server = session.server(*large)
     free = result_of(session.client('--duration', '1', *large))
     marked = result_of(session.client('--duration', '1', '--traffic-class', '3', *large))
     expect(free['congestion_notified'] == 0 and marked['congestion_notified'] > 10, f'{free}, {marked}')
-    # A slow CPU alone stays below that, too; a fast one is at twenty when free.
+    # A slow CPU alone also stays below that; a fast one reaches twenty without marks.
     expect(0 < marked['gbit_s'] < 2, f'{free}, {marked}')
     end(server)
 
 
 def memif_workers(session):
-    """Two workers on each side share one queue: frames reach the owner of their queue pair through rings."""
+    """Two workers on each side share one queue: frames reach the worker of their queue pair through rings."""
     server = session.server(lcores='0,1')
-    # The worker with the queue is finished first, and the other one's last words still pass through it.
+    # The worker with the queue finishes first, and the other one's last packets still pass through it.
     result = result_of(session.client('--duration', '1', '--peer-timeout', '600000', lcores='0,1'))
     expect(result['workers'] == 2 and result['rate_mops'] > 0, f'{result}')
     err = end(server)
@@ -122,7 +122,7 @@ def memif_symmetric(session):
 
 
 def memif_server_killed(session):
-    """The peer is killed in the middle of everything, again and again: pending calls fail, the survivor lives."""
+    """The peer is killed during all phases, again and again: pending calls fail, the survivor lives."""
     for _ in range(6):
         server = session.server()
         client = session.client('--duration', '30', '--peer-timeout', '500')
@@ -135,7 +135,7 @@ def memif_server_killed(session):
 
 
 def memif_client_killed(session):
-    """A server outlives its clients' sudden ends and serves the next one."""
+    """A server survives its clients' sudden ends and serves the next one."""
     server = session.server()
     for _ in range(4):
         client = session.client('--duration', '30')
@@ -149,7 +149,7 @@ def memif_client_killed(session):
 
 
 def memif_attached_killed(session):
-    """A client is killed while answers that are sent in place wait for the ring: the server does not wait for them."""
+    """A client is killed while answers sent in place wait for the ring: the server does not wait for them."""
     extra = ',bsize=4352'
     large = ['--path-mtu', '4096', '--resp', '4080']
     server = session.server(*large, extra=extra)
@@ -158,7 +158,7 @@ def memif_attached_killed(session):
         await_calls(client)
         client.kill()
         client.communicate()
-        time.sleep(4.5)  # until its sessions end, and with them what they kept
+        time.sleep(4.5)  # until its sessions and their memory have ended
         result = result_of(session.client(*large, '--duration', '0.5', extra=extra))
         expect(result['rate_mops'] > 0, f'no calls afterwards: {result}')
     client = session.client(*large, '--sessions', '16', '--window', '128', '--duration', '30', extra=extra)
@@ -172,7 +172,7 @@ def memif_attached_killed(session):
 
 
 def worker_stopped(session):
-    """A worker that was stopped for a while carries on where it was."""
+    """A worker that was stopped for a while carries on from there."""
     server = session.server()
     client = session.client('--duration', '3', '--peer-timeout', '10000')
     time.sleep(2)
@@ -184,7 +184,7 @@ def worker_stopped(session):
 
 
 def stopped_twice(session):
-    """A program that hangs while it stops ends at once when it is asked again, and its socket file goes with it."""
+    """A program that hangs while it stops ends at once if it is asked again, and its socket file goes with it."""
     server = session.server()
     await_start(server)  # until then its stderr is memory, which never fills
     stderr = os.open(f'/proc/{server.pid}/fd/2', os.O_WRONLY | os.O_NONBLOCK)
@@ -235,7 +235,7 @@ FAULTS = ['icrc', 'payload', 'truncated', 'qpn', 'pkey', 'qkey', 'version', 'opc
 
 
 def roce_echo(session):
-    """testpmd sends sound datagrams back, all of them, and no broken one."""
+    """testpmd sends all intact datagrams back, and no broken one."""
     echo = session.testpmd('roce-echo')
     sound = session.pktgen()
     expect(sound['sent'] == 2000 and sound['returned'] == 2000 and sound['returned_broken'] == 0, f'{sound}')
@@ -246,7 +246,7 @@ def roce_echo(session):
 
 
 def txonly(session):
-    """testpmd sends frames of the size asked for, or says which limit they exceed."""
+    """testpmd sends frames of the requested size, or names the limit that they exceed."""
     program = os.path.join(session.folder, 'cairn-testpmd')
 
     def testpmd(device, size):
@@ -275,7 +275,7 @@ def frame_sizes(session):
 
 
 def hostile_packets(session):
-    """A server under broken packets of every kind: all counted by reason, and the next client is served."""
+    """A server gets broken packets of every kind: all are counted by reason, and the next client is served."""
     server = session.server()
     for fault in FAULTS:
         sent = session.pktgen(fault=fault, count=3000)
@@ -289,7 +289,7 @@ def hostile_packets(session):
 
 
 def ping(address):
-    """What answers to an echo request of the kernel here: (address, whole packet)."""
+    """Returns the answer to an echo request of the kernel here: (address, whole packet)."""
     echo = bytes.fromhex('08000000004d0001') + b'cairn'
     total = sum(int.from_bytes((echo + b'\0')[i:i + 2], 'big') for i in range(0, 14, 2))
     total = (total & 0xffff) + (total >> 16)
@@ -304,7 +304,7 @@ def ping(address):
 
 
 def icmp_echo(session):
-    """The kernel's own ping to a port on the other end of a veth pair."""
+    """The kernel's own ping to a port on the other end of a veth pair is answered."""
     with machine.namespaces(2) as (here, there):
         machine.join(here, there, ('cpa', 'cpb'))
         machine.ip('-n', here, 'addr', 'add', '10.79.0.1/24', 'dev', 'cpa')
@@ -328,7 +328,7 @@ def memif_v6(session):
 
 
 def bad_input(session):
-    """One line that names the cause and the remedy, exit code 2."""
+    """Each bad command line gives one line that names the cause and the remedy, and exit code 2."""
     left = os.path.join(session.work, 'left.sock')
     dead = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     dead.bind(left)
@@ -371,7 +371,7 @@ def bad_input(session):
 
 
 def eal_refusals(session):
-    """What the EAL of this machine refuses is told in its words, with the argument's name."""
+    """A refusal of this machine's EAL is reported in its words, with the argument's name."""
     cases = [
         (['--huge-unlink'], '--huge-unlink'),
         (['--socket-mem', '64'], 'leave one of'),
@@ -401,7 +401,7 @@ def eal_refusals(session):
 
 
 def one_prefix(session):
-    """Two processes with one --file-prefix."""
+    """Two processes with one --file-prefix are refused."""
     eal = ['-m', '64', '--no-huge', '--no-pci', '--no-telemetry']
     prefix = f'--file-prefix={os.path.basename(session.work)}'
     command = [session.program, on_cpus('0'), prefix, *eal, '--vdev=net_null0', '--', '--server', '--buffers', '1024']
@@ -436,7 +436,7 @@ def af_packet(session):
 
 
 def af_packet_and_socket(session):
-    """A socket of the kernel at the other end of a veth pair: it leaves UDP checksums unfinished."""
+    """A socket of the kernel at the other end of a veth pair leaves UDP checksums unfinished."""
     with machine.namespaces(2) as (here, there):
         machine.join(here, there, ('csa', 'csb'))
         for family, ours, theirs in (('4', '10.79.1.1', '10.79.1.2'), ('6', 'fd00:79::1', 'fd00:79::2')):
@@ -445,7 +445,7 @@ def af_packet_and_socket(session):
             server = session.start(['--vdev=net_af_packet0,iface=csb'], ['--server', '--ip', theirs],
                                    wrap=('ip', 'netns', 'exec', there))
             await_start(server)
-            # One call under way: several leave as a batch, which a veth does not cut.
+            # One call is under way: several would leave as a batch, which a veth does not cut.
             result = result_of(session.start([], ['--port', f'uring:{ours}', '--peer', theirs, '--sessions', '1',
                                                   '--window', '1', '--duration', '1', '--check', '--json'],
                                              wrap=('ip', 'netns', 'exec', here), lcores='1'))

@@ -15,12 +15,12 @@ import zlib
 from session import end, expect, expect_refused, machine, on_cpus, result_of, run_case
 from sockets import CLIENT, SERVER, await_socket, client, listen, start
 
-FAULTS = ['icrc', 'payload', 'truncated', 'version', 'opcode', 'pad', 'random']  # that a sound peer notices
+FAULTS = ['icrc', 'payload', 'truncated', 'version', 'opcode', 'pad', 'random']  # faults that an intact peer notices
 FAULTS_BELOW_UDP = ['ip-checksum', 'ip-length', 'udp-length', 'fragment']
 
 
 def echo(session, *own, addresses=(SERVER,)):
-    """testpmd that sends back what comes to any of the addresses."""
+    """Starts a testpmd that sends back all datagrams to any of the addresses."""
     ports = [argument for address in addresses for argument in ('--port', f'uring:{address}')]
     process = start(session, *ports, '--forward-mode', 'roce-echo', *own, program='cairn-testpmd')
     for address in addresses:
@@ -29,7 +29,7 @@ def echo(session, *own, addresses=(SERVER,)):
 
 
 def pktgen(session, *own, address=CLIENT, **keys):
-    """A stream to the server's address and what was counted."""
+    """Sends a stream to the server's address. Returns the counts."""
     stream = session.stream(**{'source': None, 'destination': SERVER, **keys})
     return result_of(start(session, '--port', f'uring:{address}', *stream, *own, program='cairn-pktgen'))
 
@@ -56,7 +56,7 @@ def sqpoll(session):
 
 
 def several_lcores(session):
-    """A socket for each worker of either end, whether they rest or not: datagrams come to the worker whose they are."""
+    """Each worker of either end has a socket, whether it rests or not: datagrams come to the worker that owns them."""
     for own in (['--sessions', '4'], ['--sessions', '4', '--poll', 'spin'], ['--uring', 'plain', '--req', '100000'],
                 ['--rate', '300', '--window', '4']):
         server = listen(session, lcores='0,1')
@@ -69,8 +69,8 @@ def several_lcores(session):
 
 
 def several_lcores_mixed(session):
-    """A client with one worker sends batches for both of its server's, which hand over; broken ones, too. The capture
-    has the frames of both."""
+    """A client with one worker sends batches for both workers of its server, which hand them over; broken ones, too.
+    The capture has the frames of both."""
     file, stranger = os.path.join(session.work, 'both.pcap'), machine.loopback(3)
     server = listen(session, '--pcap', file, lcores='0,1')
     first = result_of(client(session, '--duration', '1', '--sessions', '4', '--check'))
@@ -79,7 +79,7 @@ def several_lcores_mixed(session):
         expect(sent['sent'] == 1000, f'{fault}: {sent}')
     second = result_of(client(session, '--duration', '0.5', '--sessions', '4', '--check'))
     said = end(server)
-    for result in (first, second):  # a machine that stood still for a second leaves a rate of 0.0
+    for result in (first, second):  # a machine that stood still for a second has a rate of 0.0
         expect(result['checked'] > 0 and result['failed'] == 0, f'{result}: {said}')
     expect(said.count('port_received ') == 2 and 'port_handed_over ' in said, f'nothing was handed over: {said}')
     expect(check_icrcs(file, stranger)[0] > 100, 'not recorded')
@@ -89,7 +89,7 @@ def several_lcores_mixed(session):
 
 
 def losses(session):
-    """Calls survive injected loss at both ends, and none is lost."""
+    """Calls survive injected losses at both ends, and all of them end."""
     server = listen(session, '--drop-per-million', '10000')
     result = result_of(client(session, '--duration', '1', '--drop-per-million', '10000'))
     end(server)
@@ -97,13 +97,13 @@ def losses(session):
 
 
 def marks(session):
-    """DCQCN: of packets that a switch marked on their way the server tells its client, which slows down."""
+    """DCQCN: the server notifies its client of packets that a switch marked, and the client slows down."""
     large = ['--cc', 'dcqcn', '--req', '1000000', '--window', '4', '--sessions', '1']
     server = listen(session, *large)
     free = result_of(client(session, '--duration', '1', *large))
     marked = result_of(client(session, '--duration', '1', '--traffic-class', '3', *large))
     expect(free['congestion_notified'] == 0 and marked['congestion_notified'] > 10, f'{free}, {marked}')
-    # A slow CPU alone stays below that, too; a fast one is at twenty when free.
+    # A slow CPU alone also stays below that; a fast one reaches twenty without marks.
     expect(0 < marked['gbit_s'] < 2, f'{free}, {marked}')
     end(server)
 
@@ -120,7 +120,7 @@ def sizes(session):
 
 
 def results(session):
-    """What people read: tables, and each way to fail with what cures it."""
+    """The tables for people, and each kind of failure with its remedy."""
     server = listen(session)
     caller = start(session, '--port', f'uring:{CLIENT}', '--peer', SERVER, '-D', '0.3', '--rate', '1000', '--check')
     out, err = caller.communicate(timeout=20)
@@ -138,7 +138,7 @@ def results(session):
 
 
 def unfinished(session):
-    """Calls that never end are counted, and the exit code says so."""
+    """Calls that never end are counted, and the exit code reports them."""
     server = listen(session)
     caller = client(session, '-D', '2', '--window', '7', '--peer-timeout', '60000')
     expect(any(line.startswith('calls ') for line in caller.stderr), 'it does not call')
@@ -151,7 +151,7 @@ def unfinished(session):
 
 
 def help(session):
-    """Every program says what it takes, and of which version it is; EAL's own arguments are listed, too."""
+    """Every program lists its arguments and its version, and also EAL's own arguments."""
     for program in ('cairn-rpcbench', 'cairn-perf', 'cairn-testpmd', 'cairn-pktgen'):
         for arguments, wanted in ((['-h'], '--port'), (['--help'], '--json'), (['--version'], f'{program} '),
                                   (['-h', '--'], '--file-prefix')):
@@ -161,7 +161,7 @@ def help(session):
 
 
 def server_killed(session):
-    """Pending calls fail in time, and the address can be served again at once."""
+    """Pending calls fail in time, and a new server can use the address at once."""
     for _ in range(3):
         server = listen(session)
         caller = client(session, '--duration', '30', '--peer-timeout', '500')
@@ -177,7 +177,7 @@ def server_killed(session):
 
 
 def client_stopped(session):
-    """A client that is kept from running for longer than its patience with a silent server loses nothing."""
+    """A client that is stopped for longer than it waits for a silent server loses nothing."""
     server = listen(session, '--peer-timeout', '1500')
     caller = client(session, '--duration', '3', '--peer-timeout', '1500')
     expect(any(line.startswith('calls ') for line in caller.stderr), 'it does not call')
@@ -191,7 +191,7 @@ def client_stopped(session):
 
 
 def idle(session):
-    """A connected pair that has nothing to do leaves the CPU alone."""
+    """A connected pair without work leaves the CPU alone."""
     server = listen(session)
     result_of(client(session, '--duration', '0.3'))
 
@@ -208,8 +208,8 @@ def idle(session):
 
 
 def check_icrcs(file, stranger=None):
-    """All frames of a capture but those of `stranger` have the ICRC that an independent computation gives. Returns how
-    many there are, and how many of them have an IPv4 ID."""
+    """Checks that all frames of a capture but those of `stranger` have the ICRC that an independent computation gives.
+    Returns how many there are, and how many of them have an IPv4 ID."""
     ignored = socket.inet_aton(stranger) if stranger else None
     with open(file, 'rb') as opened:
         data = opened.read()
@@ -231,7 +231,7 @@ def check_icrcs(file, stranger=None):
 
 
 def pcap(session):
-    """The capture holds RoCEv2 frames whose ICRCs are right."""
+    """The capture holds RoCEv2 frames with correct ICRCs."""
     file = os.path.join(session.work, 'calls.pcap')
     server = listen(session)
     result_of(client(session, '--duration', '0.2', '--pcap', file))
@@ -241,7 +241,7 @@ def pcap(session):
 
 
 def roce_echo(session):
-    """testpmd sends sound datagrams back, all of them, and no broken one; it counts those by reason."""
+    """testpmd sends all intact datagrams back, and no broken one, which it counts by reason."""
     answering = echo(session)
     for keys in ({}, {'payload_bytes': 0}, {'payload_bytes': 1021, 'rate_pps': 20000},
                  {'count': 50000, 'rate_pps': 1e6}):
@@ -278,7 +278,7 @@ def echo_ports(session):
 
 
 def hostile_packets(session):
-    """A server under broken datagrams of every kind: all counted by reason, and the next client is served."""
+    """A server gets broken datagrams of every kind: all are counted by reason, and the next client is served."""
     server = listen(session)
     file = os.path.join(session.work, 'broken.pcap')
     for fault in [*FAULTS, 'qpn', 'pkey', 'qkey']:
@@ -293,7 +293,8 @@ def hostile_packets(session):
 
 
 def fallback(session):
-    """Without --port and without a device: a socket on the machine's first address, said in one line."""
+    """Without --port and without a device the program uses a socket on the machine's first address, and says so in one
+    line."""
     without_device = [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--']
     for eal, program, own in (
             (without_device, 'cairn-testpmd', ['--forward-mode', 'roce-echo', '--duration', '0.2']),
@@ -311,7 +312,7 @@ def fallback(session):
 
 
 def v6(session):
-    """Over IPv6, in a network namespace that gives its loopback two addresses."""
+    """Runs over IPv6, in a network namespace that gives its loopback two addresses."""
     with machine.namespaces(1) as (name,):
         wrap = ['ip', 'netns', 'exec', name]
         for address in ('fd77::1/128', 'fd77::2/128'):

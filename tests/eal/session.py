@@ -1,4 +1,4 @@
-"""What the cases of this folder share: processes that end with their case, their results, expectations."""
+"""The common part of the cases of this folder: processes that end with their case, their results, expectations."""
 import glob
 import json
 import os
@@ -28,13 +28,13 @@ def skip(reason):
 
 
 def on_cpus(lcores):
-    """EAL's argument for lcores numbered from 0, on the CPUs there are, in turn."""
+    """Returns EAL's argument for lcores numbered from 0, on the available CPUs, in turn."""
     cpus = machine.cpus()
     return '--lcores=' + ','.join(f'{lcore}@{cpus[int(lcore) % len(cpus)]}' for lcore in lcores.split(','))
 
 
 def listens(path):
-    """Whether a socket of that name accepts connections; its file is there a moment earlier."""
+    """Returns whether a socket of that name accepts connections; its file is there a moment earlier."""
     accepts = 0x10000  # __SO_ACCEPTCON
     with open('/proc/net/unix', encoding='ascii') as file:
         rows = [line.split() for line in file]
@@ -42,13 +42,14 @@ def listens(path):
 
 
 class Session:
-    """Processes of one case; all are ended with it."""
+    """The processes of one case; all end with it."""
 
     def __init__(self, folder):
         self.folder = folder
         self.program = os.path.join(folder, 'cairn-rpcbench')
         self.work = tempfile.mkdtemp(prefix='cairn-eal-')
-        # EAL leaves megabytes per --file-prefix, and ordinary users share one folder in /tmp. They go with the case.
+        # EAL leaves megabytes per --file-prefix, and ordinary users share one folder in /tmp. These files go with the
+        # case.
         os.environ['RUNTIME_DIRECTORY'] = self.work
         self.socket = os.path.join(self.work, 'memif.sock')
         self.running = []
@@ -56,7 +57,7 @@ class Session:
 
     def close(self):
         for process in self.running:
-            ended_itself = process.poll() is not None and not process.stderr.closed  # and nobody has heard of it
+            ended_itself = process.poll() is not None and not process.stderr.closed  # and its end was not noticed yet
             if process.poll() is None:
                 process.kill()
             said = process.communicate()
@@ -79,7 +80,7 @@ class Session:
         return self.listen(['--server', '--ip', '10.77.0.1', *own], extra, **options)
 
     def listen(self, own, extra='', devices=(), **options):
-        """Starts the side that makes the socket, with other devices behind it; returns when the socket is there."""
+        """Starts the side that makes the socket, with other devices after it. Returns when the socket is there."""
         if os.path.exists(self.socket):
             os.remove(self.socket)
         process = self.start([self.memif('server', extra), *devices], own, **options)
@@ -102,7 +103,7 @@ class Session:
         return ['--script', script, '--json']
 
     def pktgen(self, **keys):
-        """Sends a stream over memif and returns what was counted."""
+        """Sends a stream over memif. Returns the counts."""
         return result_of(self.start([self.memif('client')], self.stream(**keys),
                                     program=os.path.join(self.folder, 'cairn-pktgen')))
 
@@ -131,7 +132,7 @@ def result_of(process, timeout=40):
 
 
 def await_server(process, is_there, patience_s=60):
-    """Returns the process once it serves. What it says at its start fits the pipe."""
+    """Returns the process once it serves. Its output until then fits into the pipe."""
     until = time.monotonic() + patience_s
     while not is_there() and process.poll() is None:
         expect(time.monotonic() < until, f'{process.args} does not serve after {patience_s} s')
@@ -142,13 +143,13 @@ def await_server(process, is_there, patience_s=60):
 
 
 def await_start(process):
-    """Returns when a program has told of its worker: its port has its buffers, and its stderr is the pipe again and not
-    the memory that holds EAL's words."""
+    """Returns when a program has reported its worker. Then its port has its buffers, and its stderr is the pipe again,
+    no longer the memory that holds EAL's words."""
     expect(any(line.startswith('worker 0 as ') for line in process.stderr), 'the program did not start')
 
 
 def await_calls(process):
-    """Returns when a client of cairn-rpcbench has told of a second with calls."""
+    """Returns when a client of cairn-rpcbench has reported a second with calls."""
     for line in process.stderr:
         if line.startswith('calls ') and not line.startswith('calls 0.000'):
             return
@@ -164,7 +165,7 @@ def end(process, timeout=20):
 
 
 def expect_refused(process, program, named):
-    """One line that names the cause and the remedy, exit code 2."""
+    """Checks that a program ended with one line that names the cause and the remedy, and exit code 2."""
     out, err = process.communicate(timeout=30)
     said = [line for line in err.splitlines() if line.startswith(f'{program}: ')]
     expect(process.returncode == 2, f'{process.args}: exit code {process.returncode}: {err}')

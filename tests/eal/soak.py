@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""For as long as asked: simulated worlds with ever new seeds, and the programs under load that loses packets.
+"""Simulated worlds with ever new seeds, and programs under load with losses, for as long as asked.
 
     soak.py CASE FOLDER_OF_PROGRAMS
 
@@ -30,7 +30,8 @@ OPERATIONS = (['--op', 'write', '--size', '65536'], ['--op', 'read', '--size', '
 
 
 def live_through(session, *own):
-    """Histories of seeds from FIRST_SEED on; cairn-sim names the commands that replay those that break a promise."""
+    """Runs histories of seeds from FIRST_SEED on. cairn-sim names the commands that replay those that break a
+    promise."""
     command = [os.path.join(session.folder, 'cairn-sim'), *own, '--first', str(FIRST_SEED),
                '--minutes', str(SHARE_S / 60), '--json']
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -86,7 +87,8 @@ def resident_bytes(process):
 
 
 def under_load(server, loads, start, check):
-    """Clients of one server, one kind of load after the other; from the second round on the server grows no more."""
+    """Runs clients of one server, one kind of load after the other. From the second round on the server grows no
+    more."""
     seconds = min(10.0, max(1.0, SHARE_S / len(loads) / 4))
     until, after_first, rounds = time.monotonic() + SHARE_S, 0, 0
     while time.monotonic() < until or rounds < 2:

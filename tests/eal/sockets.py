@@ -18,7 +18,7 @@ def start(session, *own, wrap=(), program='cairn-rpcbench', lcores=None):
 
 
 def is_bound(address):
-    """A socket of port 4791 has this IPv4 address."""
+    """Returns whether a socket of port 4791 has this IPv4 address."""
     wanted = f'{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}:12B7'
     with open('/proc/net/udp', encoding='ascii') as file:
         return any(line.split()[1] == wanted for line in file.readlines()[1:])
@@ -29,7 +29,7 @@ def await_socket(process, address):
 
 
 def listen(session, *own, address=SERVER, **options):
-    """A server, once its socket is there."""
+    """Starts a server. Returns it once its socket is there."""
     process = start(session, '--port', f'uring:{address}', '--server', *own, **options)
     return process if ':' in address else await_socket(process, address)
 

@@ -1,4 +1,4 @@
-// Two workers' loops on one CPU, and what their ends have to do with each other.
+// Two workers' loops on one CPU, and how their ends depend on each other.
 #include "pmd_glue/lcores.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTurns = 200;
 
-// Has nothing to do and is finished from the first.
+// Has nothing to do and is finished from the beginning.
 class Early final : public worker::Task {
 public:
     [[nodiscard]] bool run_turn(Instant) noexcept override {
@@ -31,7 +31,7 @@ public:
     mutable std::atomic<int> asked{0};
 };
 
-// Needs turns of the other, as who sends through its port does.
+// Needs turns of the other worker, as a tenant does that sends through its port.
 class Late final : public worker::Task {
 public:
     explicit Late(const Early& early) : early_(early) {}

@@ -30,7 +30,7 @@ struct EndpointHost {
         endpoint = Endpoint::create(config, *device, *home, pool).value();
         live_at_first = pool.live();
     }
-    // Everything that it took is back.
+    // Checks that all memory is free again.
     void end() {
         endpoint.reset();
         require(pool.live() == 0 && worker->engine().queue_pairs() == 0);

@@ -1,4 +1,4 @@
-// What a fuzzer was given, read to its end; then zeros.
+// The input of a fuzzer, read to its end; then zeros.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cairn::test {
 
-// What must hold whatever the input is.
+// Aborts unless a condition holds that must hold for any input.
 inline void require(bool holds, int line = __builtin_LINE()) {
     if (!holds) {
         std::fprintf(stderr, "line %d of the target does not hold\n", line);

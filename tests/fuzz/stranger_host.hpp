@@ -1,4 +1,4 @@
-// A host of a fuzzer that makes connections to an RPC system's endpoint by itself, and writes by hand.
+// A hostile host of a fuzzer, which makes connections to an RPC system's endpoint itself, and writes by hand.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace cairn::test {
 class StrangerHost {
 public:
     static constexpr std::size_t kBuffers = 128;
-    static constexpr std::uint16_t kReceives = 16;  // requests that a contact has for WRITEs with immediates
+    static constexpr std::uint16_t kReceives = 16;  // receive requests of a contact for WRITEs with immediates
 
     struct Contact {
         std::unique_ptr<verbs::Qp> qp;
         verbs::ConnectionId id{};
-        cm::PrivateBytes said{};           // by the peer
+        cm::PrivateBytes said{};           // the peer's private data
         std::deque<std::uint32_t> came{};  // immediates of the peer's WRITEs
         bool up = false;
     };
 
-    // `bytes` of memory are the contacts'; what is written lies behind them.
+    // `bytes` of memory are the contacts'; the memory to write from lies after them.
     StrangerHost(const char* address, std::size_t contacts, std::size_t bytes)
         : port(address, kBuffers),
           worker_(worker::Worker::create(port, config(), Instant{}).value()),
@@ -45,12 +45,12 @@ public:
 
     [[nodiscard]] std::vector<Contact>& contacts() { return contacts_; }
     [[nodiscard]] std::span<std::uint8_t> memory() { return memory_; }
-    [[nodiscard]] const verbs::Mr& region() const { return *region_; }  // all of the memory
-    // A key for a part of the memory, whose addresses begin with 0.
+    [[nodiscard]] const verbs::Mr& region() const { return *region_; }  // covers all of the memory
+    // Makes a key for a part of the memory, whose addresses begin with 0.
     [[nodiscard]] std::unique_ptr<verbs::Mr> open(std::span<std::uint8_t> part) {
         return device_.register_memory(*pd_, part, kAll, 0).value();
     }
-    // Does nothing for a contact that has a connection.
+    // Connects, or does nothing if the contact has a connection.
     void connect(Contact& contact, const char* to_address, std::uint16_t to_port,
                  std::span<const std::uint8_t> greeting, Instant now) {
         if (contact.qp != nullptr) {
@@ -76,7 +76,7 @@ public:
             contact.qp.reset();
         }
     }
-    // Without a word to the peer, or in order, if the connection is up.
+    // Ends the connection without notice to the peer, or in order if it is up.
     void end(Contact& contact, bool in_order, Instant now) {
         if (contact.qp == nullptr || (in_order && contact.up && connector_->disconnect(contact.id, {}, now).ok())) {
             return;
@@ -116,7 +116,7 @@ public:
         std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(at));
         write_own(contact, at, static_cast<std::uint32_t>(bytes.size()), remote, rkey, immediate);
     }
-    // What stands in the memory there as it leaves.
+    // Writes the content that the memory has when the packet leaves.
     void write_own(const Contact& contact, std::size_t at, std::uint32_t bytes, std::uint64_t remote, Rkey rkey,
                    std::optional<std::uint32_t> immediate) {
         const std::array<verbs::Sge, 1> pieces{region_->sge(at, bytes)};

@@ -1,4 +1,4 @@
-// Any bytes as a message of a program or a broker: what is read is written the same, and nothing is read beyond its
+// Any bytes as a message of a program or a broker: a parsed message is written the same, and nothing is read beyond its
 // end.
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // Bytes as a script for a connection manager: messages of peers that know its names for connections, calls of its user,
-// time. Whatever comes, invariants hold, the bounds are kept, and all that is abandoned goes away.
+// time. In all cases invariants hold, the bounds are kept, and everything that is abandoned goes away.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -84,7 +84,7 @@ private:
         const std::uint8_t which = script_.octet();
         return ids_.empty() ? cm::ConnectionId{which} : ids_[which % ids_.size()];
     }
-    // What all sides may put in private data.
+    // Returns bytes that all sides may put into private data.
     std::span<const std::uint8_t> data() { return script_.take(script_.octet() % 4); }
 
     void step() {
@@ -102,7 +102,8 @@ private:
                 return manager_.on_mad(route(), script_.take(wire::kMadBytes), now_);
         }
     }
-    // A message of any kind, as the script has it, but with names that the manager knows and what a REQ must have.
+    // Delivers a message of any kind from the script, but with names that the manager knows and the fields that a REQ
+    // needs.
     void message() {
         constexpr std::array<std::uint8_t, 11> kAttributes{0x10, 0x11, 0x12, 0x13, 0x14, 0x15,
                                                            0x16, 0x17, 0x18, 0x19, 0x1a};

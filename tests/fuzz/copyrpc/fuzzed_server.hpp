@@ -1,4 +1,4 @@
-// The server that a fuzzer of copyrpc tries: it checks what reaches its handlers.
+// The server that a fuzzer of copyrpc tries: it checks the requests that reach its handlers.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace cairn::copyrpc {
 
-// It also calls its peers, which need not answer unless they are the honest client.
+// A server that also calls its peers. They need not answer unless they are the honest client.
 class FuzzedServer : public EndpointHost {
 public:
     explicit FuzzedServer(const EndpointConfig& its_config) : EndpointHost(kServerAddress, 22, its_config) {
@@ -30,10 +30,10 @@ public:
         require(said.breaches.snapshot().total() <= said.links.peers_lost);
         require(said.answers_given_up == 0);
         // Each request takes two blocks of the promise, or one answer of it. It has one buffer until it is answered; a
-        // few that were written have one until that is acknowledged.
+        // few answers that were written have one until they are acknowledged.
         const std::uint32_t requests_most = kShape.promise_max() / (config.flow == Flow::Credit ? 2U : 1U);
         require(endpoint->requests_kept() <= kSessionsMost * requests_most);
-        constexpr std::uint32_t kOfSession = 3;  // rings and words
+        constexpr std::uint32_t kOfSession = 3;  // the rings and words of a session
         require(pool.live() <=
                 live_at_first + kSessionsMost * (kOfSession + requests_most + kReceives) + 2 * kCallsMost);
     }
@@ -72,7 +72,7 @@ public:
 private:
     struct Kept {
         rpc::KeptRequest request;
-        std::span<const std::uint8_t> payload;  // to be read if it is retained and the session lives
+        std::span<const std::uint8_t> payload;  // readable if it is retained and the session lives
         bool retained;
         bool honest;
     };
@@ -82,10 +82,10 @@ private:
         require(payload.empty() ||
                 (payload.data() >= memory.data() && payload.data() + payload.size() <= memory.data() + memory.size()));
         for (const std::uint8_t octet : payload) {
-            sum_ += octet;  // reads all that is said to be there
+            sum_ += octet;  // reads all bytes of the span
         }
         const bool honest = request.handle.session.number() < kHonestSessions;
-        // Each once. What a client that keeps to the rules calls has a trace of its own.
+        // Each request is executed once. Calls of a client that keeps to the rules have a trace of their own.
         require(executed_.insert(request.handle.request_number).second);
         require(!honest || (request.trace != 0 && traces_.insert(request.trace).second));
         if (request.type == kEcho) {

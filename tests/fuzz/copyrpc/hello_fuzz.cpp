@@ -1,5 +1,5 @@
-// Greetings of copyrpc: bytes, and greetings of which some fields are changed. What is taken is within the limits, and
-// says the same once it is written again; what is sound is taken.
+// Greetings of copyrpc: bytes, and greetings with some changed fields. An accepted greeting is within the limits, and
+// means the same once it is written again. A valid one is accepted.
 #include <algorithm>
 #include <bit>
 
@@ -75,7 +75,7 @@ void check(std::span<const std::uint8_t> said) {
 
 }  // namespace
 
-// A byte says how much of a greeting is changed; 0xff: all bytes are the input's.
+// A byte says how much of a greeting is changed; 0xff means that all bytes are the input's.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     test::Input input(data, size);
     const std::uint8_t changes = input.byte();

@@ -22,7 +22,7 @@ constexpr std::uint16_t kReceives = 8;
 constexpr std::uint16_t kSessionsMost = 8;
 constexpr std::uint16_t kHonestSessions = 2;  // the first ones of the server
 constexpr std::uint32_t kCallsMost = 32;
-constexpr std::uint32_t kLongest = 4096;  // of messages that travel by themselves
+constexpr std::uint32_t kLongest = 4096;  // the longest messages that travel by themselves
 enum Type : std::uint8_t { kEcho = 1, kKeep, kDrop, kNobody };
 
 class EndpointHost : public test::EndpointHost<Endpoint> {
@@ -48,7 +48,7 @@ public:
             session = endpoint->connect(net::IpAddress::parse(kServerAddress).value(), kService, now).value();
         }
     }
-    // Calls that are alike. Half of them are kept in the server's ring.
+    // Makes calls that are alike. The server keeps half of them in its ring.
     void call(std::uint8_t what, Instant now) {
         for (std::uint32_t left = 1U + what % 4U; left > 0; --left) {
             call_once(what, now);
@@ -73,7 +73,7 @@ private:
             static_cast<HonestClient*>(self)->on_completed(result);
         };
         if (endpoint->post(sessions_[what % kHonestSessions], call, now).verdict != PostVerdict::Posted) {
-            requests_.erase(tag);  // there are many of them already
+            requests_.erase(tag);  // too many are under way already
         }
     }
     void on_completed(const rpc::CallResult& result) {

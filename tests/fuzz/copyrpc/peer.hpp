@@ -1,4 +1,4 @@
-// A stranger that a fuzzer of copyrpc has: it keeps to the rules when it likes.
+// A hostile peer of a fuzzer of copyrpc: its input decides when it keeps to the rules.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint32_t kLentAt = 2 * kRing;
 constexpr std::uint32_t kWordAt = kLentAt + kLongest;
 constexpr std::uint32_t kPeerBytes = kWordAt + kBlockBytes;
 
-// A peer's end of a connection, which is at the place of its number in the host's memory.
+// A peer's end of a connection. Its memory is at the place of its number in the host's memory.
 class FuzzedPeer {
 public:
     FuzzedPeer(StrangerHost& host, std::size_t number, Flow flow)
@@ -31,7 +31,7 @@ public:
           word_(host.open(own().subspan(kWordAt))),
           flow_(flow) {}
 
-    // With a greeting of which a byte may be changed.
+    // Connects with a greeting; the input may change a byte of it.
     void connect(Input& input, bool is_sound, Instant now) {
         if (contact_.qp != nullptr && contact_.qp->state() == verbs::QpState::Err) {
             host_.end(contact_, false, now);
@@ -54,7 +54,7 @@ public:
         host_.connect(contact_, kServerAddress, kService, greeting, now);
     }
     void end(bool in_order, Instant now) { host_.end(contact_, in_order, now); }
-    // Puts requests that are alike into the next batch, as far as the rules allow it. What they lend may be anywhere.
+    // Puts requests that are alike into the next batch, as far as the rules allow it. They may lend memory anywhere.
     void ask(Input& input) {
         if (!is_up()) {
             return;
@@ -105,7 +105,7 @@ public:
             owed_.erase(at);
         }
     }
-    // Hears what the server has said, until that contradicts what was said to it.
+    // Reads the server's batches until they contradict what the peer has sent.
     void hear() {
         while (!contact_.came.empty()) {
             const std::uint32_t immediate = contact_.came.front();
@@ -124,7 +124,7 @@ public:
             std::memcpy(own().subspan(kWordAt).data(), &word, sizeof(word));
         }
     }
-    // Batches as the rules say, but for one number of the first.
+    // Sends batches that follow the rules, except for one number of the first.
     void speak(Input& input, bool is_sound) {
         if (!is_up()) {
             return;
@@ -141,7 +141,7 @@ public:
             }
         }
     }
-    // Bytes in the server's ring or beside it, with an immediate or without.
+    // Writes bytes into the server's ring or next to it, with an immediate or without.
     void write_anything(Input& input) {
         if (!is_up()) {
             return;
@@ -152,7 +152,7 @@ public:
         const auto immediate = (what & 0xc0U) == 0x80U ? std::optional<std::uint32_t>(input.byte()) : std::nullopt;
         host_.write(contact_, bytes, said_->address + at - kBlockBytes, said_->rkey, immediate);
     }
-    // Anywhere in the memory that the server READs and WRITEs, or in batches that are about to leave.
+    // Changes any byte of the memory that the server READs and WRITEs, or of batches that are about to leave.
     void change_own(Input& input) {
         const std::uint32_t at = input.take<std::uint16_t>() % kPeerBytes;
         own()[at] = input.byte();
@@ -170,7 +170,7 @@ private:
         said_ = contact_.up ? Hello::parse(std::span(contact_.said.octets).first(contact_.said.size)) : std::nullopt;
         return said_.has_value() && end_.has_value();
     }
-    // Memory that it lends, or has not got.
+    // Returns memory that the peer lends, or memory that it does not have.
     Place place(Input& input) const {
         return spoil_place(input, {address() + kLentAt, host_.region().rkey(), kLongest});
     }
@@ -189,10 +189,10 @@ private:
     const std::size_t offset_;
     std::unique_ptr<verbs::Mr> word_;
     const Flow flow_;
-    std::optional<Hello> said_;  // by the server
+    std::optional<Hello> said_;  // the server's greeting
     std::optional<RingEnd> end_;
-    std::map<std::uint32_t, std::uint16_t> asked_;  // charges, by call
-    std::vector<Owed> owed_;                        // calls of the server
+    std::map<std::uint32_t, std::uint16_t> asked_;  // the charge of each call
+    std::vector<Owed> owed_;                        // calls of the server that wait for answers
     std::uint32_t calls_ = 0;
     bool hears_ = true;
 };

@@ -1,8 +1,8 @@
-// Bytes as what three peers of a server do that keep to the rules when they like: their batches have any numbers of
-// their own, are written to any place with any immediate, and name any memory of theirs, which they change; they answer
-// calls of the server as they please, and end with or without a word. Whatever they do, a request is executed once and
-// lies in the server's memory; who breaks a rule loses its connection with a reason; a client that keeps to the rules
-// is answered; memory is bounded and comes back.
+// Bytes as the actions of three peers of a server; the input decides when they keep to the rules. Their batches have
+// arbitrary numbers, are written to any place with any immediate, and name any memory of theirs, which they change.
+// They answer calls of the server as they please, and end with or without notice. In all cases a request is executed
+// once and lies in the server's memory. A peer that breaks a rule loses its connection with a reason, and a client that
+// keeps to the rules gets its answers. Memory is bounded and is freed.
 #include <array>
 
 #include "tests/fuzz/copyrpc/fuzzed_server.hpp"
@@ -79,7 +79,7 @@ public:
                 return run(microseconds(10 * (1 + what / 64U)));
         }
     }
-    // The others leave without a word.
+    // The others leave without notice.
     void finish() {
         for (FuzzedPeer& peer : peers_) {
             peer.end(false, now_);

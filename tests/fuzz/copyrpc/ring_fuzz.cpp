@@ -1,6 +1,6 @@
-// Batches of a peer that changes some of their bytes and immediates, or writes what it likes into the ring, by either
-// flow. The server keeps, answers and releases what it takes for requests, until the peer breaks a rule. With
-// Flow::Read both ends also read words, of which the peer's may say anything.
+// Batches of a peer that changes some of their bytes and immediates, or writes any bytes into the ring, with either
+// flow. The server keeps, answers and releases the requests that it takes, until the peer breaks a rule. With
+// Flow::Read both ends also read words, and the peer's word may have any value.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -41,7 +41,7 @@ class Server {
 public:
     Server(RingShape ring, Flow flow) : memory(ring), ring_(ring), flow_(flow) {}
 
-    // Returns false once the peer has broken a rule, which is counted.
+    // Takes a batch. Returns false once the peer has broken a rule, which is counted.
     bool take(std::uint32_t immediate) {
         std::optional<Breach> breach = end_.open(BatchImmediate::parse(immediate));
         RingEnd::Taken taken;
@@ -54,7 +54,7 @@ public:
         }
         return judge(breach);
     }
-    // The peer's word was READ. Returns false if it cannot be, once all that was put into the ring has left.
+    // Takes the peer's word that was READ. Returns false if the word is impossible once all batches have left the ring.
     bool take_word(const ConsumerWord& word) {
         const SendLedger& send = end_.send();
         const bool all_left = send.messages() == 0;
@@ -85,7 +85,7 @@ public:
             answer.call = late_.front().call;
             answer.payload = payload;
             if (!end_.fits_answer(answer)) {
-                // It fits once the peer has read what is there.
+                // It fits once the peer has read the batches in the ring.
                 require(end_.send().in_flight() != 0);
                 break;
             }
@@ -106,19 +106,19 @@ public:
     Memory memory;
 
 private:
-    // A word goes on modulo 2^32; one that is older says nothing.
+    // Returns whether a word is valid. It goes on modulo 2^32; an older one says nothing.
     [[nodiscard]] static bool is_sound(std::uint32_t ahead, std::uint32_t most) {
         return ahead <= most || ahead >= 1U << 31U;
     }
     void keep(const RingEnd::Taken& taken) {
         const std::span<const std::uint8_t> payload = taken.message.payload;
         for (const std::uint8_t octet : payload) {
-            sum_ += octet;  // reads all that is said to be there
+            sum_ += octet;  // reads all bytes of the span
         }
         require(payload.empty() || (payload.data() >= memory.own.data() &&
                                     payload.data() + payload.size() <= memory.own.data() + memory.own.size()));
         if (!taken.message.answer) {
-            // An answer of so much has its part of the promise, or finds room in an empty ring wherever it begins.
+            // An answer of this length has its part of the promise, or fits into an empty ring at any place.
             const std::uint32_t most = flow_ == Flow::Credit ? ring_.promise_max() : ring_.charge_max();
             require(taken.message.charge >= 2 && taken.message.charge <= most);
             kept_.push_back({taken.message.call, taken.message.charge, taken.held});
@@ -137,7 +137,7 @@ private:
     RingShape ring_;
     Flow flow_;
     RingEnd end_{memory.own, memory.mirror, kReceives, kReceives, flow_};
-    std::uint32_t batches_ = 0;  // that left
+    std::uint32_t batches_ = 0;  // batches that left
     std::vector<Kept> kept_;
     std::deque<Late> late_;
     telemetry::CounterSet<Breach> breaches_{};
@@ -149,7 +149,7 @@ public:
     explicit Connection(test::Input& input)
         : input_(input), ring_(16U << (input.byte() % 4U)), flow_(static_cast<Flow>(input.byte() & 1U)) {}
 
-    // Returns false once the peer has broken a rule.
+    // Takes one step. Returns false once the peer has broken a rule.
     bool step() {
         const std::uint8_t what = input_.byte();
         switch (what % 6U) {
@@ -207,8 +207,8 @@ private:
         }
         return true;
     }
-    // Changes a byte of a batch, mostly in its first blocks, or a bit of its immediate. Returns true if that must be
-    // noticed: the immediate, or the header's version, number and count of messages, are others.
+    // Changes a byte of a batch, mostly in its first blocks, or a bit of its immediate. Returns true if the server must
+    // notice that: the immediate, or the header's version, number or count of messages, is another one.
     bool spoil(const RingWrite& write, std::uint8_t what) {
         flipped_ = 0;
         if ((what & 0xe0U) == 0x20U) {
@@ -225,13 +225,13 @@ private:
         }
         return flipped_ != 0;
     }
-    // What leaves the server goes nowhere but into the client's ring, if it is to hear of it.
+    // Takes the server's batches. They may go only into the client's ring, if the client listens.
     void hear(bool listens) {
         server_.serve_late();
         lives_ = lives_ && listens;
         while (const std::optional<RingWrite> write = server_.next_write()) {
             if (!lives_) {
-                honest_ = false;  // it will not say what it should
+                honest_ = false;  // the client will not answer as it should
                 continue;
             }
             std::copy_n(server_.memory.mirror.begin() + write->offset, write->bytes,
@@ -246,7 +246,7 @@ private:
                 on_answer(taken.message);
             }
             require(!breach || !honest_);
-            lives_ = lives_ && !breach;  // what it was deceived about may be credits
+            lives_ = lives_ && !breach;  // the client may have been deceived about credits
         }
     }
     void on_answer(const Message& answer) {
@@ -259,7 +259,7 @@ private:
         client_.on_answered(found->second);
         asked_.erase(found);
     }
-    // The server READs the client's word, or what the client has put there.
+    // Lets the server READ the client's word, or the value that the client has put there.
     bool show_word(std::uint8_t what) {
         ConsumerWord word = client_.receive().word();
         if ((what & 0xe0U) == 0x20U) {
@@ -288,11 +288,11 @@ private:
     Server server_{ring_, flow_};
     Memory memory_{ring_};
     RingEnd client_{memory_.own, memory_.mirror, kReceives, kReceives, flow_};
-    std::map<std::uint32_t, std::uint16_t> asked_;  // charges, by call
+    std::map<std::uint32_t, std::uint16_t> asked_;  // the charge of each call
     std::uint32_t calls_ = 0;
-    std::uint32_t flipped_ = 0;  // of the immediate
-    bool lives_ = true;          // the client hears what the server says
-    bool honest_ = true;         // nothing that the server was shown was changed
+    std::uint32_t flipped_ = 0;  // changed bits of the immediate
+    bool lives_ = true;          // the client reads the server's batches
+    bool honest_ = true;         // nothing that the server has read was changed
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Numbers of a peer's own in what it says to an endpoint of copyrpc.
+// Arbitrary numbers in the messages of a peer to an endpoint of copyrpc.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@ inline std::int32_t signed_byte(Input& input) {
     return static_cast<std::int8_t>(input.byte());
 }
 
-// A part of the place, or memory that may be none.
+// Returns a part of the place, or memory that may not exist.
 inline Place spoil_place(Input& input, Place place) {
     const std::uint8_t which = input.byte();
     const std::uint32_t whole = place.bytes;

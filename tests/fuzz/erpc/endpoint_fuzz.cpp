@@ -1,5 +1,5 @@
-// Bytes as datagrams to an endpoint that has a session with itself: payloads that may be anything, and packets of that
-// session which only its peer could send but never would. Whatever comes, nothing breaks and invariants hold.
+// Bytes as datagrams to an endpoint that has a session with itself: arbitrary payloads, and packets of that session
+// that only its peer could send but never would. In all cases nothing breaks and invariants hold.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -27,7 +27,7 @@ struct World {
           pool(memory),
           worker(worker::Worker::create(port, roce::kDatagramsOnly, {}).value()),
           sender(worker->sender()) {
-        port.join(port);  // what it answers comes back to it
+        port.join(port);  // its answers come back to it
         erpc::EndpointConfig config;
         config.qp.qpn = Qpn{0x100};
         config.qp.qkey = Qkey{0x205};
@@ -45,7 +45,7 @@ struct World {
             turn();
         }
         if (at_server.request_number == 0) {
-            std::abort();  // who has a session can call
+            std::abort();  // an endpoint with a session can call
         }
     }
     static void answer(void* context, const erpc::Request& request) {
@@ -55,18 +55,18 @@ struct World {
         }
         const auto bytes = std::min(static_cast<std::uint32_t>(request.payload.size()), kAnswerMost);
         if (request.endpoint.reserve(request.handle, bytes).size() != bytes) {
-            std::abort();  // there is always room for so many
+            std::abort();  // there is always room for that many
         }
         request.endpoint.respond(request.handle, request.now);
     }
-    // A call of several packets, so that there is something to be answered.
+    // Makes a call of several packets, so that there is something to answer.
     void call(std::size_t bytes) {
         erpc::Call what;
         what.type = kType;
         what.request = std::span(request).first(bytes);
         endpoint->post(at_client, what, now);
     }
-    // A packet of the session, to either end.
+    // Sends a packet of the session, to either end.
     void speak(test::Input& input) {
         constexpr std::array<std::uint32_t, 8> kSizes{0,     12,     kPacketBytes, kPacketBytes + 1,
                                                       5'000, 20'000, 300'000,      0xffffff};
@@ -138,8 +138,8 @@ struct World {
 
 }  // namespace
 
-// The input is a row of events, each with a byte that says which: a packet of the session; a datagram of so many bytes,
-// which follow, with a start that is well-formed if its first byte has the high bit set; time that passes; a call.
+// The input is a row of events, each with a byte that says which. A packet of the session. A datagram of a number of
+// bytes, which follow; it has a well-formed start if its first byte has the high bit set. Time that passes. A call.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     World world;
     test::Input input(data, size);

@@ -1,5 +1,5 @@
-// Requests, answers, lists, greetings, messages between shards and calls that are handed on, from any bytes: what is
-// read says the same when it is written again.
+// Requests, answers, lists, greetings, messages between shards and forwarded calls, from any bytes: a parsed message
+// means the same when it is written again.
 #include "fs/message/answers.hpp"
 #include "fs/message/forwarded.hpp"
 #include "fs/message/hello.hpp"
@@ -95,7 +95,7 @@ void require_again(const std::optional<Parsed>& parsed, Bytes bytes) {
     }
 }
 
-// A table is longer than what fuzzers come upon: it is put behind.
+// A table is longer than the inputs of fuzzers, so it is appended.
 void read_welcome(Bytes bytes) {
     std::vector<std::uint8_t> whole(bytes.begin(), bytes.end());
     const std::vector<std::uint8_t> table = fs::SlotTable(3).bytes();
@@ -134,7 +134,7 @@ void read_peer(Bytes bytes) {
     }
 }
 
-// A call that is handed on has a request in it: any bytes seldom have.
+// A forwarded call contains a request, which arbitrary bytes seldom do.
 void read_forwarded_request(Bytes bytes) {
     fs::ForwardedCall call;
     call.client = 1;
@@ -146,7 +146,7 @@ void read_forwarded_request(Bytes bytes) {
 
 }  // namespace
 
-// The first byte says what the others are made to look like.
+// The first byte chooses the kind of message that the others are treated as.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     test::Input input(data, size);
     const std::uint8_t kind = input.byte();

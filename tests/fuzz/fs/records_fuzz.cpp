@@ -1,4 +1,4 @@
-// Records of a log from any bytes: what is read says the same when it is put again.
+// Records of a log from any bytes: a parsed record means the same when it is put again.
 #include "fs/store/records.hpp"
 #include "tests/fuzz/input.hpp"
 

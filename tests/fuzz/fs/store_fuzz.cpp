@@ -1,5 +1,5 @@
-// A store whose log has entries of any bytes, and whose superblock has any numbers: it is opened or refused. Their
-// checksums are right: what fails there is one branch.
+// A store whose log has entries of any bytes, and whose superblock has any numbers: it is opened or refused. The
+// checksums are correct, since a wrong one leads to a single branch.
 #include <cstring>
 #include <string>
 
@@ -15,7 +15,7 @@ using namespace cairn;
 constexpr std::size_t kBytes = 16U << 20U;
 constexpr std::size_t kEntryHeader = 16;
 
-// Puts an entry behind another one. Returns its checksum.
+// Puts an entry after another one. Returns its checksum.
 std::uint32_t put_entry(std::span<std::uint8_t> at, std::uint32_t seed, std::uint64_t number,
                         std::span<const std::uint8_t> records) {
     const auto bytes = static_cast<std::uint32_t>(records.size());
@@ -66,7 +66,7 @@ void put_some(test::Input& input, std::vector<std::uint8_t>& records) {
     }
 }
 
-// What is opened works.
+// Uses an opened store.
 void use(fs::Store& store) {
     store.check();
     fs::Change change;

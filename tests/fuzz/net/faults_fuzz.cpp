@@ -1,4 +1,4 @@
-// Any text as a list of faults: what is read is written in a form that reads the same.
+// Any text as a list of faults: a parsed list is written in a form that parses the same.
 #include <cstddef>
 #include <cstdint>
 

@@ -19,7 +19,7 @@ namespace {
 
 using namespace cairn;
 
-// What parses is written again as it was: these headers have no bits that are ignored.
+// Checks that a parsed header is written again as it was: these headers have no ignored bits.
 template <class Header>
 void both_ways(std::span<const std::uint8_t> bytes) {
     const auto parsed = Header::parse(bytes);
@@ -29,7 +29,7 @@ void both_ways(std::span<const std::uint8_t> bytes) {
     std::vector<std::uint8_t> read(bytes.begin(), bytes.begin() + Header::kBytes);
     if constexpr (std::is_same_v<Header, net::Ipv4Header>) {
         std::uint8_t* const checksum = read.data() + 10;
-        if (checksum[0] == 0xff && checksum[1] == 0xff) {  // both zeros of ones' complement fit; 0 is written
+        if (checksum[0] == 0xff && checksum[1] == 0xff) {  // both zeros of ones' complement are valid; 0 is written
             std::fill_n(checksum, 2, std::uint8_t{0});
         }
     }
@@ -38,7 +38,7 @@ void both_ways(std::span<const std::uint8_t> bytes) {
     CAIRN_ASSERT(written == read);
 }
 
-// A frame that a path takes for its own is one that the slow judge takes too.
+// Checks that the slow judge accepts each frame that a path accepts.
 void judges_agree(std::span<const std::uint8_t> frame) {
     const port::ParsedFrame parsed = port::parse_frame(frame);
     if (!parsed.ok()) {
@@ -51,7 +51,7 @@ void judges_agree(std::span<const std::uint8_t> frame) {
     }
     port::Path path(datagram.key);
     path.resolve(datagram.destination_mac, datagram.source_mac);
-    // Both read whole blocks: give them the room that a packet buffer has.
+    // Both read whole blocks, so they get the room that a packet buffer has.
     std::array<std::uint8_t, 64 + 65536 + 64> room;
     if (frame.size() > 65536) {
         return;

@@ -1,5 +1,5 @@
-// A station under a stranger's frames: input bytes are times, questions of its own, and frames, some of them
-// with the addresses set right so that they come through.
+// A station that gets frames of unknown senders. Input bytes are times, questions of the station, and frames; some of
+// them have correct addresses so that they come through.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Bytes as what happens to a queue pair: packets of its peer, work requests, time, changes of state. Whatever comes,
-// nothing breaks, invariants hold, no byte is touched outside of its regions, and every kept buffer comes back.
+// Bytes as events of a queue pair: packets of its peer, work requests, time, changes of state. In all cases nothing
+// breaks, invariants hold, no byte outside of its regions is touched, and every kept buffer comes back.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -25,7 +25,7 @@ using Datagram = std::vector<std::uint8_t>;
 constexpr std::uint64_t kBase = 0x10000;
 constexpr Rights kAll = Rights{Right::LocalWrite} | Right::RemoteWrite | Right::RemoteRead | Right::RemoteAtomic |
                         Right::RemoteInvalidate | Right::BindWindow | Right::FlushGlobal | Right::FlushPersistent;
-constexpr std::uint8_t kCnp = 0xf8;  // bits of an opcode, which no service has together
+constexpr std::uint8_t kCnp = 0xf8;  // bits of an opcode; no service has all of them
 constexpr Rights kRemote =
     Rights{Right::RemoteWrite} | Right::RemoteRead | Right::RemoteAtomic | Right::FlushGlobal | Right::FlushPersistent;
 
@@ -82,13 +82,14 @@ struct World {
         oldest = values.send_psn;
     }
 
-    // The low bits choose a known key, or one near it.
+    // Returns a known key, or one near it, chosen by the low bits.
     Rkey key(std::uint8_t bits) const {
         const Rkey known = (bits & 1U) != 0 ? region : window;
         return (bits & 0xeU) == 0xeU ? Rkey{known.value ^ bits} : known;
     }
     std::uint64_t address(std::uint16_t offset) { return kBase + offset % (pages.span().size() + 64) - 32; }
-    // Known opcodes mostly; fields near what fits, so that what lies behind the first check is reached.
+    // Receives a packet. Its opcode is mostly known, and its fields are nearly right, so that the later checks are
+    // reached.
     void receive() {
         Packed bytes;
         const std::uint8_t opcode = input.byte();
@@ -177,7 +178,7 @@ struct World {
         (void)qp.post_receive({1, sges});
         (void)queues[sges[0].bytes / 4U % queues.size()].post({1, sges});
     }
-    // One of those that the target leads to ends and comes again under another number, or in another domain.
+    // Ends one of the queues that the target refers to, and makes it again with another number, or in another domain.
     void exchange_queue() {
         const std::uint8_t bits = input.byte();
         const std::size_t one = bits % queues.size();

@@ -1,5 +1,5 @@
-// Any bytes as what a program writes to a kernel's rdma_cm: an errno value of a kernel, or a command whose answer has a
-// place and room. Nothing is read outside.
+// Any bytes as a program's write to a kernel's rdma_cm. The result is an errno value of a kernel, or a command with a
+// place and room for its answer. Nothing is read outside.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ void judge(const std::vector<std::uint8_t>& bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     cairn::test::Input input(data, size);
     judge({data, data + size});
-    // With a header that fits, which random bytes rarely have.
+    // Again with a valid header, which random bytes rarely have.
     ucma::abi::rdma_ucm_cmd_hdr header{};
     header.cmd = input.byte() % (ucma::abi::RDMA_USER_CM_CMD_JOIN_MCAST + 1U);
     header.out = static_cast<std::uint16_t>(input.byte() * 4U);

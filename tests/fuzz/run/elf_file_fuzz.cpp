@@ -1,4 +1,4 @@
-// Any bytes as an ELF file, and as what a loader prints: nothing is read outside, and every text lies within.
+// Any bytes as an ELF file, and as the output of a loader: nothing is read outside, and every text lies within.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace cairn;
 
-// Runs what damages the header only rarely: the bytes after the first ones of a sound file.
+// Inputs after a valid beginning of a file, since inputs rarely have one themselves.
 constexpr std::uint8_t kIdent[] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
 
 void judge(std::span<const std::uint8_t> file) {

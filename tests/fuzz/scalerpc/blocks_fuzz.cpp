@@ -1,5 +1,5 @@
-// A client whose server writes what it likes into its answers and control words, and a server whose client does so into
-// its block and entry.
+// A client whose server writes any bytes into its answers and control words, and a server whose client writes any bytes
+// into its block and entry.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,7 @@ using namespace cairn::scalerpc;
 
 constexpr BlockShape kShape{128, 4};
 
-// Reads all that is said to be there.
+// Reads all bytes of the span.
 std::uint64_t read_all(std::span<const std::uint8_t> payload) {
     std::uint64_t sum = 0;
     for (const std::uint8_t octet : payload) {
@@ -37,7 +37,7 @@ public:
     void write(std::uint32_t offset, std::uint8_t octet) {
         caller_.answers()[offset % caller_.answers().size()] = octet;
     }
-    // A block that looks like the answer to the call of this slot, if it has one.
+    // Makes a block that looks like the answer to the call of this slot, if it has one.
     void make_valid(std::uint32_t slot) {
         const Caller::Slot& awaited = caller_.slots()[slot % kShape.blocks];
         const Be32 valid{valid_word(kAnswer, awaited.sequence)};
@@ -46,7 +46,7 @@ public:
         const Be32 sequence{awaited.sequence};
         std::memcpy(caller_.answers().data() + end - sizeof(RawTrailer), &sequence, sizeof(sequence));
     }
-    // Returns false once the server has broken a rule.
+    // Looks for answers. Returns false once the server has broken a rule.
     bool look() {
         for (Caller::Slot& slot : caller_.slots()) {
             const auto bit = static_cast<std::uint32_t>(&slot - caller_.slots().data());

@@ -1,7 +1,8 @@
-// Bytes as what three clients of a server do that keep to the rules when they like: they stage requests, change them,
-// write them in their slice, before it and behind it, and tell of any requests, slices and addresses by their entries.
-// Whatever they do, a request is executed in its client's slice, once and in order; who breaks a rule loses its
-// connection with a reason; a client that keeps to the rules is answered; memory is bounded and comes back.
+// Bytes as the actions of three clients of a server; the input decides when they keep to the rules. They stage
+// requests, change them, and write them in their slice, before it and after it. Their entries name any requests, slices
+// and addresses. In all cases a request is executed in its client's slice, once and in order. A client that breaks a
+// rule loses its connection with a reason, and a client that keeps to the rules gets its answers. Memory is bounded and
+// is freed.
 #include <algorithm>
 
 #include "tests/fuzz/scalerpc/hosts.hpp"
@@ -18,13 +19,13 @@ constexpr std::size_t kGuests = 3;
 constexpr std::uint32_t kGuestBytes = 2048;
 static_assert(kGuestBytes >= Caller::memory_for(kShape));
 
-// A client's end of a session, which is at the place of its number in the host's memory.
+// A client's end of a session. Its memory is at the place of its number in the host's memory.
 class FuzzedGuest {
 public:
     FuzzedGuest(StrangerHost& host, std::size_t number)
         : host_(host), contact_(host.contacts()[number]), offset_(number * kGuestBytes) {}
 
-    // With a greeting of which a byte may be changed.
+    // Connects with a greeting; the input may change a byte of it.
     void connect(Input& input, bool is_sound, Instant now) {
         if (contact_.qp != nullptr) {
             return;
@@ -54,7 +55,7 @@ public:
         const std::uint32_t left_us = (what & 0xc0U) == 0xc0U ? 1U << (what % 16U) : 0;
         (void)caller_->stage({0, static_cast<std::uint8_t>(what % 5U), left_us, payload}, 1, now);
     }
-    // Hears what the server has said.
+    // Takes the server's messages.
     void look() {
         if (!caller_ || !contact_.up) {
             return;
@@ -73,7 +74,7 @@ public:
             hear(*news);
         }
     }
-    // Tells what a client that keeps to the rules does.
+    // Sends the entry of a client that keeps to the rules.
     void speak() {
         if (!is_welcome()) {
             return;
@@ -90,7 +91,7 @@ public:
             caller_->entry_written(*entry);
         }
     }
-    // An entry that has one number or more of its own.
+    // Sends an entry in which one number or more is arbitrary.
     void tell_of_anything(Input& input) {
         if (!is_welcome()) {
             return;
@@ -107,7 +108,7 @@ public:
         entry.address += (which & 16U) != 0 ? static_cast<std::uint64_t>(std::int64_t{delta}) : 0;
         write_entry(entry);
     }
-    // Requests of about this slice, or bytes, where the last grant said.
+    // Writes requests of about this slice, or bytes, at the place that the last grant names.
     void write_anything(Input& input) {
         if (granted_.grant.address == 0 || !is_welcome()) {
             return;
@@ -127,7 +128,7 @@ public:
             ++next_;
         }
     }
-    // Anywhere in the memory that the server READs and WRITEs.
+    // Changes any byte of the memory that the server READs and WRITEs.
     void change_own(Input& input) {
         const std::uint32_t at = input.take<std::uint16_t>() % Caller::memory_for(kShape);
         host_.memory()[offset_ + at] = input.byte();
@@ -136,7 +137,7 @@ public:
 private:
     [[nodiscard]] bool is_welcome() const { return caller_ && contact_.up && caller_->is_welcome(); }
     [[nodiscard]] std::uint64_t address() const { return host_.region().address() + offset_; }
-    // What it has said may have made the server contradict itself. It is then as if it had not heard.
+    // Takes a message of the server. If earlier lies make the server contradict itself, the message is dropped.
     void hear(const News& news) {
         if (news.kind == News::Kind::Grant) {
             granted_ = news;
@@ -162,7 +163,7 @@ private:
     StrangerHost::Contact& contact_;
     const std::size_t offset_;
     std::optional<Caller> caller_;
-    News granted_{};          // the last grant, and what its notice said
+    News granted_{};          // the last grant, and its notice
     std::uint32_t next_ = 0;  // the next request of that slice
 };
 
@@ -226,7 +227,7 @@ public:
                 return run(microseconds(10 * (1 + what / 64U)));
         }
     }
-    // The others leave without a word.
+    // The others leave without notice.
     void finish() {
         for (FuzzedGuest& guest : guests_) {
             guest.end(false, now_);

@@ -1,5 +1,5 @@
-// What ends of ScaleRPC tell each other outside of blocks, as bytes and with some bytes changed: greetings, entries,
-// control words. What is taken is within the limits, and says the same once it is written again.
+// The messages of ScaleRPC outside of blocks, as bytes and with some bytes changed: greetings, entries, control words.
+// An accepted message is within the limits, and means the same once it is written again.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -34,7 +34,7 @@ void check_greeting(std::span<const std::uint8_t> said) {
     require(std::memcmp(&again, said.data(), sizeof(again)) == 0);
 }
 
-// What a sound entry names lies in the blocks of its session, one after the other.
+// Checks that a valid entry names places within the blocks of its session, one after the other.
 void check_entry(const std::array<std::uint8_t, kEntryBytes>& said, const BlockShape& shape, std::uint64_t base,
                  std::uint32_t next) {
     const Entry entry = Entry::parse(said.data());

@@ -1,5 +1,5 @@
-// The hosts of a fuzzer of ScaleRPC that keep to the rules: a server, which checks what reaches its handlers, and a
-// client, each of whose calls must be answered.
+// The hosts of a fuzzer of ScaleRPC that keep to the rules: a server, which checks the requests that reach its
+// handlers, and a client, whose calls must all be answered.
 #pragma once
 
 #include <algorithm>
@@ -59,16 +59,16 @@ private:
     void execute(const RequestOf& request) {
         require(request.payload.size() <= kShape.bytes - sizeof(RawTrailer));
         for (const std::uint8_t octet : request.payload) {
-            sum_ += octet;  // reads all that is said to be there
+            sum_ += octet;  // reads all bytes of the span
         }
         check_guest(request.handle.session);
-        // A session's requests are executed in their order, each once.
+        // The requests of a session are executed in their order, each once.
         const auto generation = static_cast<std::uint32_t>(request.handle.request_number >> 32U);
         const auto sequence = static_cast<std::uint32_t>(request.handle.request_number);
         const auto [last, first] = last_.try_emplace(generation, sequence);
         require(first || static_cast<std::int32_t>(sequence - last->second) > 0);
         last->second = sequence;
-        // Nobody's block has two of them.
+        // No block has two of them.
         require(std::none_of(kept_.begin(), kept_.end(), [generation, sequence](const RequestHandle& other) {
             return other.request_number >> 32U == generation &&
                    kShape.index_of(static_cast<std::uint32_t>(other.request_number)) == kShape.index_of(sequence);
@@ -79,7 +79,7 @@ private:
             kept_.push_back(request.keep());
         }
     }
-    // Whose request is executed has this slice.
+    // Checks that the client of the executed request has this slice.
     void check_guest(SessionId id) const {
         const Slice& slice = endpoint->slices().slice();
         const Guest* guest = nullptr;
@@ -90,7 +90,7 @@ private:
     }
 
     std::vector<rpc::KeptRequest> kept_;
-    std::map<std::uint32_t, std::uint32_t> last_;  // sequence that was executed, by its session's generation
+    std::map<std::uint32_t, std::uint32_t> last_;  // the last sequence that was executed, by its session's generation
     std::uint64_t sum_ = 0;
 };
 
@@ -117,7 +117,7 @@ public:
             static_cast<HonestClient*>(self)->on_completed(result);
         };
         if (endpoint->post(sessions_[what % kSessions], call, now).verdict != PostVerdict::Posted) {
-            requests_.erase(tag);  // there are many of them already
+            requests_.erase(tag);  // too many are under way already
         }
     }
     void turn(Instant now) { (void)worker->turn(now); }

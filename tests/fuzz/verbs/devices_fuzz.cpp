@@ -1,7 +1,7 @@
-// Bytes as what happens to two devices and their connectors: connections asked for, taken, refused, ended and
-// forgotten, work of every kind, datagrams to hosts and groups, regions and queue pairs that end at any moment, lost
-// packets, time; and packets of a stranger and of one who has the peer's address. Whatever comes: nothing breaks, no
-// byte is touched outside of the regions, and in the end every buffer is back.
+// Bytes as events of two devices and their connectors. Connections are requested, taken, refused, ended and forgotten.
+// There is work of every kind, datagrams to hosts and groups, regions and queue pairs that end at any moment, lost
+// packets, and time. An unknown host and a host with the peer's address send packets. In all cases nothing breaks, no
+// byte outside of the regions is touched, and in the end every buffer is back.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -89,7 +89,7 @@ struct World {
             host.links.erase(*id);
         }
     }
-    // Of what is connected to nobody.
+    // Destroys an unconnected queue pair.
     void destroy(Host& host) {
         Qp* const qp = host.choose(input.byte());
         if (qp != nullptr && !qp->in_use()) {
@@ -128,7 +128,8 @@ struct World {
         }
         const bool to_group = (flags & 4U) != 0;
         DatagramRequest request;
-        request.work.opcode = static_cast<roce::WorkOpcode>(input.byte() % 4U);  // two of them no datagram has
+        request.work.opcode = static_cast<roce::WorkOpcode>(input.byte() % 4U);  // datagrams have only two of the
+                                                                                 // opcodes
         request.work.sges = sges;
         request.work.signalled = (flags & 8U) != 0;
         request.qpn = to_group ? wire::kGroupQpn : peer.datagrams->qpn();
@@ -152,7 +153,7 @@ struct World {
                 (void)host.datagrams->modify(static_cast<QpState>(how / 4U % static_cast<unsigned>(QpState::Count)));
         }
     }
-    // A datagram to `a` whose ICRC holds: any bytes, or a header for one of its queue pairs.
+    // Sends a datagram to `a` with a correct ICRC: any bytes, or a header for one of its queue pairs.
     void intrude(test::WirePort& from) {
         std::array<port::PacketRef, 1> buffer;
         if (from.allocate_burst(buffer) == 0) {
@@ -245,7 +246,7 @@ struct World {
     test::WirePort impostor{"10.0.0.2", 8};
     Instant now{1'000'000};
     std::uint8_t losses = 0;
-    bool idle = false;   // nobody looks at completions
+    bool idle = false;   // completions are not polled
     bool prompt = true;  // requests are answered at once
 };
 

@@ -73,7 +73,7 @@ struct Host {
             std::erase_if(links, [](const auto& link) { return !link.second->in_use(); });
         }
     }
-    // The connection of a queue pair that has one.
+    // Returns the connection of a queue pair, if it has one.
     [[nodiscard]] std::optional<ConnectionId> link_of(const Qp* qp) const {
         const auto found = std::find_if(links.begin(), links.end(), [qp](const auto& one) { return one.second == qp; });
         return found == links.end() ? std::nullopt : std::optional(found->first);

@@ -1,5 +1,5 @@
-// Bytes as a connection manager's message of each kind and as the headers in private data: a refusal for a reason, or
-// a value whose emission means the same and is emitted alike.
+// Bytes as a connection manager's message of each kind and as the headers in private data. The result is a refusal with
+// a reason, or a value whose emission means the same and is emitted alike.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -18,7 +18,7 @@ void require(bool condition) {
     }
 }
 
-// Parses a copy that ends where its memory ends, so that the sanitizer sees what is read behind it.
+// Parses a copy that ends where its memory ends, so that the sanitizer sees reads beyond the end.
 void check(std::span<const std::uint8_t> input) {
     const std::vector<std::uint8_t> bytes(input.begin(), input.end());
     const auto parsed = wire::CmMad::parse(bytes);
@@ -32,7 +32,7 @@ void check(std::span<const std::uint8_t> input) {
     require(again.value().bytes() == once);
 }
 
-// With the header that random bytes rarely have.
+// Checks the bytes again with the header, which random bytes rarely have.
 template <class... Messages>
 void check_as_each(std::span<const std::uint8_t> bytes, const std::variant<Messages...>*) {
     wire::MadBytes mad{};

@@ -1,5 +1,5 @@
-// Bytes as each extension header: a refusal for the right reason, or a value that is emitted as it came, and whose
-// emission means the same.
+// Bytes as each extension header. The result is a refusal with the correct reason, or a value that is emitted as it
+// came, and whose emission means the same.
 #include <cstdlib>
 #include <cstring>
 #include <span>

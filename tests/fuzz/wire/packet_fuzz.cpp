@@ -16,7 +16,7 @@ void require(bool condition) {
     }
 }
 
-// What a sender writes there (IBTA vol. 1, 9.2, 9.3), by offsets of its own.
+// Clears the bits that a sender has to clear (IBTA vol. 1, 9.2, 9.3), by offsets of its own.
 void clear_reserved_bits(std::vector<std::uint8_t>& datagram, const wire::Packet& packet) {
     datagram[4] &= 0xc0U;
     datagram[8] &= 0x80U;
@@ -38,7 +38,7 @@ void clear_reserved_bits(std::vector<std::uint8_t>& datagram, const wire::Packet
                 std::uint8_t{0});
 }
 
-// Parses a copy that ends where its memory ends, so that the sanitizer sees what is read behind it.
+// Parses a copy that ends where its memory ends, so that the sanitizer sees reads beyond the end.
 void check(std::span<const std::uint8_t> bytes) {
     std::vector<std::uint8_t> datagram(bytes.begin(), bytes.end());
     const auto parsed = wire::Packet::parse(datagram);
@@ -64,7 +64,8 @@ void check(std::span<const std::uint8_t> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::span<const std::uint8_t> bytes(data, size);
     check(bytes);
-    // Once more with what random bytes rarely have: header version 0, whole words, and no payload where none may be.
+    // Parses again with properties that random bytes rarely have: header version 0, whole words, and no payload if none
+    // is allowed.
     std::vector<std::uint8_t> likely(bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(size % 4));
     if (likely.size() < wire::Bth::kBytes) {
         return 0;
