@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""cairn-fsd on persistent memory as Linux has it: an emulated NVDIMM in a virtual machine, as a DAX device and under
-file systems that are mounted with DAX.
+"""cairn-fsd on Linux's persistent memory: an emulated NVDIMM in a virtual machine, as a DAX device and under file
+systems that are mounted with DAX.
 
     dax.py CASE BUILD_FOLDER FOLDER_OF_IMAGES
 
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed. $CAIRN_FS_SEED repeats
-what a seed has done, as far as the machine does. The emulator has no caches: what was stored and not flushed is there
-after a loss of power, too. What the guest's kernel had in its memory is lost.
+the choices of a seed, as far as the machine's timing allows. The emulator has no caches: stored data that was not
+flushed also survives a loss of power. Data in the memory of the guest's kernel is lost.
 """
 import os
 import random
@@ -32,15 +32,15 @@ ILLEGAL_INSTRUCTION = 128 + 4
 BUILD, IMAGES = sys.argv[2:4]
 PROGRAMS = ('apps/cairn-fsd', 'apps/cairn-fs', 'tests/programs/fs_caller')
 SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
-LABELS_MB = 16  # for the labels, and the unit of a namespace's length
+LABELS_MB = 16  # room for the labels, and the unit of a namespace's length
 WRITERS, POWER_LOSSES, KILLS = 2, 3, 4
-# For a shard whose daemon is killed: it keeps removed files for ten seconds behind each start.
+# For a shard whose daemon is killed: it keeps removed files for ten seconds after each start.
 KILLED_MB = 192
 CALL_S = 120
 
 
 class Machine:
-    """A guest with one NVDIMM, which outlives it."""
+    """A guest with one NVDIMM, which survives the guest."""
 
     def __init__(self, built, work, nvdimm_mb, persistence='mem-ctrl'):
         self.work, self.nvdimm_mb, self.persistence = work, nvdimm_mb, persistence
@@ -70,30 +70,30 @@ class Machine:
         self.guest = None
 
     def must(self, command, seconds=60):
-        """What the command says, which succeeds."""
+        """Runs a command that must succeed, and returns its output."""
         status, said = self.guest.run(command, seconds)
         expect(status == 0, f'{command}: {status}: {said}')
         return said
 
     def refuses(self, command, *words):
-        """The command is refused with exit code 2 and a line that has these words."""
+        """Checks that the command is refused with exit code 2 and a line that has these words."""
         status, said = self.guest.run(command)
         expect(status == 2 and all(word in said for word in words), f'{command}: {status}: {said}, not {words}')
         print(said.strip())
 
     def divide(self, *namespaces):
-        """Mode and MiB of each namespace; a new NVDIMM."""
+        """Makes a new NVDIMM with namespaces of this mode and these MiB."""
         self.must('ndctl disable-region all && ndctl init-labels -f all && ndctl enable-region all')
         for mode, megabytes in namespaces:
             self.must(f'ndctl create-namespace -m {mode} -s {megabytes}M')
 
 
 class Caller(fs_programs.Caller):
-    """A process in the guest with the library in it."""
+    """A process in the guest that uses the library."""
 
     def __init__(self):
         connection = socket.create_connection(('127.0.0.1', guest.CALLS_PORT), timeout=CALL_S)
-        # The connection is kept by the files that are made of it.
+        # The files made from the connection keep it open.
         self.process = types.SimpleNamespace(stdin=connection.makefile('wb'), stdout=connection.makefile('rb'))
         connection.close()
         if self.process.stdout.readline() != b'ready\n':
@@ -105,7 +105,7 @@ class Caller(fs_programs.Caller):
 
 
 class Daemons:
-    """cairn-fsd in the guest, a process for each of the arguments; the first one serves the clients."""
+    """cairn-fsd in the guest, one process for each argument; the first one serves the clients."""
     socket = '/run/fs.sock'
 
     def __init__(self, machine, *arguments):
@@ -114,7 +114,7 @@ class Daemons:
                          for prefix, each in zip(('/run/fs', '/run/fs1'), arguments)]
 
     def start(self):
-        """What they say."""
+        """Starts the daemons and returns their output."""
         texts, self.pids = [], []
         for number, command in enumerate(self.commands):
             log = f'/run/fsd{number}.log'
@@ -138,7 +138,7 @@ class Daemons:
             expect(words in said, f'{command}: {said}')
 
     def assert_durable(self, said, stores):
-        """Each is persistent memory to its shard, and all of it is mapped in the way that this needs."""
+        """Checks that each store is persistent memory to its shard, and that all of it is mapped accordingly."""
         for shard, path in enumerate(stores):
             expect(re.search(rf"^shard {shard}: persistent memory, \d+ MiB of '{path}': survives a loss of power", said,
                              re.M), said)
@@ -152,10 +152,10 @@ class Daemons:
 
 
 class Trial:
-    """Writers and a daemon; the daemon dies, and the power is lost."""
+    """Writers and a daemon; the daemon is killed, and the power is lost."""
 
     def __init__(self, daemons, mount='true'):
-        """`mount`: the command that a boot needs before daemons start."""
+        """`mount` is the command that a boot needs before daemons start."""
         self.machine, self.daemons, self.mount = daemons.machine, daemons, mount
         self.chance, self.callers, self.trees = random.Random(SEED), [], [None] * WRITERS
 
@@ -177,7 +177,7 @@ class Trial:
         self.daemons.assert_sound()
 
     def kill_daemons(self):
-        """Every call is answered all the same."""
+        """Kills the daemons; every call is still answered."""
         writers = self.start_writers()
         for _ in range(KILLS):
             time.sleep(0.3 + self.chance.random())
@@ -193,7 +193,7 @@ class Trial:
         self.judge(writers)
 
     def lose_power(self):
-        """What was answered is there when the power is back."""
+        """Cuts the power. All answered writes are there when it is back."""
         writers = self.start_writers()
         calls = self.chance.randrange(20, 400)
         while all(writer.calls < calls and writer.is_alive() for writer in writers):
@@ -222,7 +222,7 @@ def survive(trial, stores):
     trial.daemons.assert_sound()
 
 
-# A file system that writes nothing back by itself while a test lasts.
+# A file system that writes nothing back by itself during a test.
 EXT4 = 'mkdir -p /mnt && mount -t ext4 -o dax=always,commit=900 /dev/pmem0 /mnt'
 XFS = 'echo 720000 >/proc/sys/fs/xfs/xfssyncd_centisecs && mkdir -p /mnt && mount -t xfs -o dax=always /dev/pmem0 /mnt'
 
@@ -239,7 +239,7 @@ def ext4(machine):
 
 
 def xfs(machine):
-    """With caches that survive a loss of power."""
+    """The machine's caches survive a loss of power."""
     fsdax(machine, 'mkfs.xfs -q -m reflink=0', XFS)
 
 
@@ -251,8 +251,8 @@ def devdax(machine):
 
 
 def nodes(machine):
-    """Two daemons over sockets, one on a file and one on a device; both lose their power at once. They are not killed:
-    calls fail that wait too long for the other one."""
+    """Two daemons over sockets, one on a file and one on a device, lose their power at once. They are not killed: calls
+    that wait too long for the other daemon fail."""
     machine.boot()
     machine.divide(('fsdax', 64), ('devdax', 48))
     mount = (f'(umask 077; printf %s cluster-{SEED}-for-this-test >/run/key) && ip addr add 127.0.0.2/8 dev lo && '
@@ -267,7 +267,7 @@ def nodes(machine):
 
 
 def refusals(machine):
-    """What is not taken for persistent memory, and what serves all the same."""
+    """Files that are refused as persistent memory, and files that work nevertheless."""
     machine.boot()
     machine.divide(('devdax', 48), ('fsdax', 48), ('devdax', 288))
     machine.must('ln -s /dev/dax0.0 /run/store')

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Debian's verbs programs under cairn-run, with Linux Soft-RoCE at the other end: the same program there.
+"""Debian's verbs programs under cairn-run, with the same program on Linux Soft-RoCE at the other end.
 
     dropin.py CASE BUILD_FOLDER FOLDER_OF_IMAGES
 
-Each row of a case runs twice, the server at either end. Every packet that either sends is judged.
+Each row of a case runs twice, with the server at either end. Every packet of both ends is judged.
 """
 import collections
 import os
@@ -19,10 +19,10 @@ import rig
 import sniffer
 from rig import expect
 from soft_roce import UNRELIABLE_STEPS, reliable_steps
-import listening  # of tests/programs, where sniffer looks
+import listening  # in tests/programs, where sniffer looks
 
 BUILD, IMAGES = sys.argv[2:4]
-SECONDS = 200  # of a program; the guest is emulated
+SECONDS = 200  # limit for a program; the guest is emulated
 TRIES = 20
 GROUP = '239.1.2.3'
 REQ, SIDR_REQ = 0x10, 0x17  # attribute IDs of requests for connections, and for queue pairs of datagrams
@@ -39,10 +39,10 @@ def until(is_so, what):
 
 
 class Running:
-    """A program of ours, as guest.Running is one of the guest's."""
+    """A program of ours, with the interface that guest.Running has for the guest's programs."""
 
     def __init__(self, command, address):
-        self.said = tempfile.TemporaryFile('w+', errors='replace')  # nobody reads until it has ended
+        self.said = tempfile.TemporaryFile('w+', errors='replace')  # its output is read after its end
         self.process = subprocess.Popen(
             [os.path.join(BUILD, 'apps/cairn-run'), '--devices', f'cairn0={address}', *command.split()],
             stdin=subprocess.DEVNULL, stdout=self.said, stderr=self.said)
@@ -68,7 +68,7 @@ class Ours:
     def start(self, command):
         return Running(command, self.address)
 
-    start_listener = start  # nobody tells when it listens
+    start_listener = start  # nothing reports when it listens
 
     listens = staticmethod(listening.has_listener)
 
@@ -94,7 +94,7 @@ class Theirs:
         return self.machine.run(f'netstat -ltn | grep -q ":{port} "')[0] == 0
 
     def belongs_to_group(self):
-        return self.machine.run('grep -q 3333ef010203 /proc/net/dev_mcast')[0] == 0  # as Soft-RoCE maps it
+        return self.machine.run('grep -q 3333ef010203 /proc/net/dev_mcast')[0] == 0  # the address as Soft-RoCE maps it
 
 
 class Pairs:
@@ -104,7 +104,7 @@ class Pairs:
         self.machine, self.port = machine, 20000
 
     def ends(self, family):
-        """(server, client), both ways."""
+        """Yields (server, client), both ways."""
         ours, theirs = Ours(family), Theirs(family, self.machine)
         return (ours, theirs), (theirs, ours)
 
@@ -112,11 +112,11 @@ class Pairs:
     def judge(what, **ended):
         for end, (status, said) in ended.items():
             expect(status == 0, f'{what}: exit code {status} of the {end}: {said[-2000:]}')
-            expect('invalid data' not in said, f'{what}: {end}: {said}')  # a pingpong says no more than that
+            expect('invalid data' not in said, f'{what}: {end}: {said}')  # a pingpong reports only this
         print(what, flush=True)
 
     def exchange(self, family, command):
-        """Of programs that tell each other by TCP who they are, over IPv4: pingpongs listen to that only."""
+        """Runs programs that exchange their addresses by TCP, over IPv4, the only family that pingpongs listen to."""
         for server, client in self.ends(family):
             self.port += 1
             what = f'{command} -p {self.port}'
@@ -126,11 +126,11 @@ class Pairs:
             self.judge(f'{server.name}: {what}', client=asking.wait(), server=serving.wait())
 
     def connect(self, family, server_command, client_command, again=None):
-        """Of programs that connect by rdma_cm. {s}: the server's address, {p}: a port.
+        """Runs programs that connect by rdma_cm. {s} is the server's address, {p} a port.
 
-        `again`: the client asks a second time as soon as it has its answer, and takes a refusal for an error, while a
-        server of an emulated machine is yet to listen again. So that request is lost once: its attribute ID, and its
-        number among those, from 0."""
+        With `again` the client asks a second time as soon as it has its answer, and takes a refusal for an error. The
+        server of an emulated machine may not yet listen again, so that request is lost once. `again` is its attribute
+        ID and its number among those, from 0."""
         for server, client in self.ends(family):
             self.port += 1
             where = {'s': server.address, 'p': self.port}
@@ -146,7 +146,7 @@ class Pairs:
             self.judge(what, client=(status, said), server=(0, '') if status else serving.wait())
 
     def multicast(self, family):
-        """The server receives."""
+        """Runs a multicast test in which the server receives."""
         for receiver, sender in self.ends(family):
             receiving = receiver.start(f'mckey -b {receiver.address} -m {GROUP} -C 20')
             until(receiver.belongs_to_group, f'{receiver.address} belongs to {GROUP}')
@@ -154,7 +154,7 @@ class Pairs:
             self.judge(f'{receiver.name}: mckey', sender=sending.wait(), receiver=receiving.wait())
 
 
-# Our server does not listen yet.
+# The output of a client while our server does not listen yet.
 NOT_YET = re.compile(r'REJECTED[;,]? error:? 8\b|UNREACHABLE[;,]? error:? 1\b|Unexpected CM event bl blka 8|'
                      r'REJECTED instead of .* status 8\b')
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -170,8 +170,9 @@ def rc_pingpong(pairs):
 
 
 def pingpongs(pairs):
-    """Those of other services. An unreliable one waits for good if a packet is lost: it has few at a time. Those with
-    a shared queue give up after half a second, which an emulated machine takes for many at a time.
+    """The pingpongs of other services. An unreliable one waits for ever if a packet is lost, so it has few packets
+    under way. Pingpongs with a shared queue give up after half a second, the time that an emulated machine takes for
+    many.
 
     Not ibv_xsrq_pingpong: Soft-RoCE has no XRC."""
     for family in (V4, V6):
@@ -183,9 +184,10 @@ def pingpongs(pairs):
             pairs.exchange(family, f'ibv_srq_pingpong -g {family.gid} -c -n 50 {options}')
 
 
-# -u: no retransmission because the emulated end is slow. perftest looks at no contents.
+# -u avoids retransmissions, since the emulated end is slow. perftest does not verify contents.
 PATIENT = '-F -u 18'
-# perftest asks its device for as many READs under way as the other end's has, 128 of Soft-RoCE: ours has 16.
+# perftest asks its device for as many outstanding READs as the other end's device has: 128 with Soft-RoCE, while ours
+# has 16.
 READS = '-o 16'
 PERFTEST = (
     *(f'{test} -s {size} -n {times}' for test in ('ib_send_bw', 'ib_write_bw', f'ib_read_bw {READS}')
@@ -218,7 +220,7 @@ def perftest_connecting(pairs):
 
 
 def connecting(pairs):
-    """The examples of librdmacm. rping -V looks at contents."""
+    """Runs the examples of librdmacm. rping -V verifies contents."""
     for family in (V4, V6):
         for size in (23, 64, 5000, 65000):
             options = f'-a {{s}} -p {{p}} -C 20 -S {size} -V{" -v" * (size < 100)}'
@@ -233,7 +235,7 @@ def connecting(pairs):
 
 
 def verbs(pairs):
-    """One work request after the other, of every kind, whose contents, keys and immediate values are looked at."""
+    """Runs one work request after the other, of every kind, and verifies contents, keys and immediate values."""
     with tempfile.TemporaryDirectory(prefix='cairn-interop-') as folder:
         os.environ['PATH'] = f'{folder}:{os.environ["PATH"]}'
         image.compiled_peer('verbs-peer', folder)
@@ -245,7 +247,7 @@ def verbs(pairs):
 
 
 def losses(pairs):
-    """One packet of 97 is lost, whoever sends it."""
+    """Runs programs while one packet of 97 is lost, of either sender."""
     guest.lose_one_in(97)
     pairs.exchange(V4, f'ibv_rc_pingpong -g {V4.gid} -c -n 200 -s 20000')
     for row in ('ib_send_bw -s 20000', 'ib_write_bw -s 20000', f'ib_read_bw -s 20000 {READS}', f'ib_atomic_bw {READS}',

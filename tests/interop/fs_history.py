@@ -1,4 +1,4 @@
-"""A writer that knows what its calls have done, and judges what is there after one of them was cut short."""
+"""A writer that knows the effects of its calls, and judges the files after one of the calls was cut short."""
 import copy
 import os
 import random
@@ -12,7 +12,7 @@ MOST_NAMES = 10
 
 
 class Tree:
-    """What a directory has in it, by names relative to it: directories, and files, which may have several names."""
+    """The content of a directory, by names relative to it: directories, and files, which may have several names."""
 
     def __init__(self):
         self.directories, self.names, self.contents = {''}, {}, []
@@ -32,19 +32,19 @@ class Tree:
         self.contents[self.names[path]] = self.data(path)[:size].ljust(size, b'\0')
 
     def rename(self, path, to):
-        if self.names.get(to) != self.names[path]:  # else POSIX has both stay
+        if self.names.get(to) != self.names[path]:  # else POSIX keeps both
             self.names[to] = self.names.pop(path)
 
     def links(self, path):
         return list(self.names.values()).count(self.names[path])
 
     def seen(self):
-        """As found() sees it."""
+        """Returns the tree in the form of found()."""
         return self.directories, {path: (self.links(path), self.data(path)) for path in self.names}
 
 
 def found(caller, root):
-    """What is at `root`: directories; number of links and data of each file."""
+    """Returns the content of `root`: directories; number of links and data of each file."""
     directories, files = {''}, {}
     for name in caller.list(root):
         path = f'{root}/{name.decode()}'
@@ -59,7 +59,7 @@ def found(caller, root):
 
 
 def is_between(data, old, new):
-    """Whether a write that was cut short may have left `data`: each chunk is old or new, and so is the size unless it
+    """Returns whether an interrupted write may have left `data`: each chunk is old or new, and so is the size unless it
     ends with a chunk."""
     least, most = sorted((len(old), len(new)))
     if not (len(data) in (least, most) or (least < len(data) < most and len(data) % CHUNK == 0)):
@@ -70,7 +70,7 @@ def is_between(data, old, new):
 
 
 class Writer(threading.Thread):
-    """Changes what is in a directory of its own, call by call, until it is told to stop or nobody answers any more."""
+    """Changes a directory of its own, call by call, until it is stopped or no call is answered any more."""
 
     def __init__(self, caller, root, seed, tree=None):
         super().__init__(daemon=True)
@@ -86,11 +86,11 @@ class Writer(threading.Thread):
         try:
             while not self.stops:
                 self.random.choice(works)()
-        except Exception as failure:  # told by finish() or judge()
+        except Exception as failure:  # finish() or judge() reports it
             self.failure = failure
 
     def call(self, change, name, *words, data=b''):
-        """`change`: what it does to the tree."""
+        """Makes a call. `change` applies its effect to the tree."""
         self.last, self.under_way = (name, *words), change
         result = self.caller.call(name, *words, data=data)
         change(self.tree)
@@ -122,14 +122,15 @@ class Writer(threading.Thread):
             self.close(file)
 
     def put(self, file, path, offset):
-        """Writes all of it: what a call left is asked for again, so that an error which cut it short is told."""
+        """Writes all of the file. The rest of a short write is asked for again, so that the error that cut it short is
+        reported."""
         data = self.random.randbytes(self.random.choice((1, 100, 4096, CHUNK, 2 * CHUNK + 17)))
         while data:
             written = self.put_once(file, path, offset, data)
             offset, data = offset + written, data[written:]
 
     def put_once(self, file, path, offset, data):
-        """How many bytes of `data` are written; the rest is not, and is nothing that is under way."""
+        """Returns how many bytes of `data` are written; the rest is neither written nor under way."""
         before = self.tree.data(path)
         written = self.call(lambda tree: tree.write(path, offset, data), 'pwrite', file, offset, len(data), data=data)
         assert 0 < written <= len(data), f'{self.last} wrote {written}'
@@ -184,20 +185,20 @@ class Writer(threading.Thread):
             self.call(lambda tree: tree.directories.remove(path), 'rmdir', self.at(path))
 
     def finish(self, seconds):
-        """Ends it after the call that is under way; every call was answered."""
+        """Stops the writer after the call that is under way. Every call was answered."""
         self.stops = True
         self.join(timeout=seconds)
         assert not self.is_alive(), f'it hangs: {self.last}'
         assert self.failure is None, f'{self.last}: {self.failure!r}'
 
     def is_cut_off(self):
-        """Whether nothing but the end of its connection has ended it."""
+        """Returns whether only the end of the connection ended the writer."""
         ended = isinstance(self.failure, ConnectionError) or 'fs_caller has ended' in str(self.failure)
         return not self.is_alive() and ended and not isinstance(self.failure, Failed)
 
     def judge(self, caller):
-        """The tree that is there. What was answered is in it; the call that was cut short is done or not, and a write
-        in part."""
+        """Judges the tree as found. It has the effects of all answered calls. The interrupted call is done or not, and
+        a write may be done in part."""
         there = found(caller, self.root)
         after = copy.deepcopy(self.tree)
         if self.under_way is not None:

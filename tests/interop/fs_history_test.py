@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The judge of dax.py: what it takes, and what it refuses."""
+"""Tests of the judge of dax.py: the histories that it accepts, and those that it refuses."""
 import os
 import sys
 import unittest
@@ -11,7 +11,7 @@ from fs_history import CHUNK, Tree, Writer, is_between  # noqa: E402
 
 
 class Caller:
-    """A file system whose power goes with the call of a number, which is done then or not."""
+    """A file system whose power fails at the call of a given number, which is then done or not."""
 
     def __init__(self, calls, is_done=False):
         self.tree, self.files, self.left, self.is_done = Tree(), {}, calls, is_done
@@ -64,7 +64,7 @@ class Caller:
 
 
 def cut_off(calls, is_done=False):
-    """A writer whose connection has ended."""
+    """Returns a writer whose connection has ended."""
     caller = Caller(calls, is_done)
     caller.tree.directories.add('')
     writer = Writer(caller, '/w', f'seed {calls}', Tree())

@@ -1,6 +1,6 @@
 """A Linux host in a small virtual machine; one with Soft-RoCE is on a bridge with our interface `cairn0`.
 
-All of it lives in a network and process namespace of its own that enter() makes: it ends with the process.
+Everything is in a network and process namespace made by enter(), which ends with the process.
 
     cairn0 (10.77.0.1, fd77::1) --veth-- bridge --tap-- guest (10.77.0.10, fd77::10)
 """
@@ -21,14 +21,14 @@ MTU = 4500
 CONTROL_PORT, CALLS_PORT = 22000, 22001
 BOOT_SECONDS = 180
 INSIDE = 'CAIRN_INTEROP_INSIDE'
-# The guest finishes its checksums itself, so that what is read raw is complete.
+# The guest completes its checksums itself, so that packets captured raw are complete.
 NO_OFFLOADS = ''.join(f',{name}=off' for name in (
     'csum', 'guest_csum', 'gso', 'guest_tso4', 'guest_tso6', 'guest_ufo', 'guest_ecn', 'host_tso4', 'host_tso6',
     'host_ufo', 'host_ecn'))
 
 
 def enter():
-    """Starts this program once more in namespaces of its own; what it starts ends with it."""
+    """Starts this program again in namespaces of its own. The processes that it starts end with it."""
     if os.environ.get(INSIDE) != '1':
         os.environ[INSIDE] = '1'
         os.execvp('unshare', ['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', sys.executable,
@@ -45,7 +45,8 @@ def set_ipv6(interface, key, value):
 
 
 def make_network(addresses):
-    """`addresses`: whether the kernel here has them, too; else Cairn answers ARP and ND itself."""
+    """Makes the network. `addresses` says whether the kernel here has them, too; else Cairn answers ARP and ND
+    itself."""
     ip('link', 'set', 'lo', 'up')
     set_ipv6('default', 'accept_dad', 0)
     set_ipv6('default', 'router_solicitations', 0)
@@ -58,7 +59,7 @@ def make_network(addresses):
                        check=True, capture_output=True)
     for quiet in ('bridge', 'port', 'tap'):
         set_ipv6(quiet, 'disable_ipv6', 1)
-        ip('link', 'set', quiet, 'arp', 'off')  # else the bridge answers for the interface's address, too
+        ip('link', 'set', quiet, 'arp', 'off')  # else the bridge also answers for the interface's address
     for interface in ('bridge', 'port', 'tap', INTERFACE):
         ip('link', 'set', interface, 'mtu', str(MTU), 'up')
     for interface in ('port', 'tap'):
@@ -71,20 +72,21 @@ def make_network(addresses):
 
 
 def lose(*opcodes, skip=0):
-    """One packet with each BTH opcode is lost on the bridge, after `skip` others; either way. Replaces the last.
+    """Loses one packet with each BTH opcode on the bridge, in either direction, after `skip` others. Replaces the last
+    rule.
 
     '1-4' loses four after one."""
     lose_first([f'@th,64,8 {opcode}' for opcode in opcodes], skip)
 
 
 def lose_message(attribute, skip=0):
-    """Likewise a management datagram with that attribute ID."""
-    # Behind 8 bytes of UDP and 12 of BTH to queue pair 1; behind 8 of DETH and 16 of the datagram the attribute ID.
+    """Loses a management datagram with that attribute ID, as lose() does."""
+    # The attribute ID lies after 8 bytes of UDP, 12 of BTH to queue pair 1, 8 of DETH and 16 of the datagram.
     lose_first([f'@th,64,8 0x64 @th,104,24 1 @th,352,16 {attribute}'], skip)
 
 
 def lose_one_in(count):
-    """One RoCEv2 packet of so many is lost, whichever it is."""
+    """Loses one RoCEv2 packet of `count`, of any kind."""
     lose_first([''], 0, count)
 
 
@@ -97,26 +99,26 @@ def lose_first(matches, skip, of=1000000000):
 
 
 def lost():
-    """How many packets were lost so, for each match."""
+    """Returns how many packets each rule has lost."""
     said = subprocess.run(['nft', 'list', 'table', 'bridge', 'loss'], capture_output=True, text=True, check=True).stdout
     return [int(packets) for packets in re.findall(r'counter packets (\d+)', said)]
 
 
 def network_card():
-    """The hardware of a guest with Soft-RoCE."""
+    """Returns the hardware of a guest with Soft-RoCE."""
     return ['-m', '320', '-cpu', 'qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand', '-machine', 'q35,smm=off,hpet=off',
             '-netdev', 'tap,id=data,ifname=tap,script=no,downscript=no,vhost=off',
             '-device', f'virtio-net-pci,netdev=data,mac={GUEST_MAC},romfile={NO_OFFLOADS}']
 
 
 def network_words():
-    """What it is told of it."""
+    """Returns the words for the guest's command line that describe its network."""
     return {'mac': GUEST_MAC, 'mtu': MTU, 'v4': THEM, 'v6': THEM_V6}
 
 
 class Guest:
-    """`image`: kernel and initramfs; `hardware`: memory, CPU, machine and devices, as qemu's arguments; `words`: what
-    the guest finds on its command line. It boots anew as another object."""
+    """A virtual machine. `image` is kernel and initramfs; `hardware` is memory, CPU, machine and devices, as qemu's
+    arguments; `words` are for the guest's command line. A new boot is another object."""
 
     def __init__(self, image, work, hardware, words):
         kernel, initramfs = image
@@ -126,7 +128,7 @@ class Guest:
         words = {**words, 'control_mac': CONTROL_MAC}
         forwards = ''.join(f',hostfwd=tcp:127.0.0.1:{here}-10.0.2.15:{there}'
                            for here, there in ((CONTROL_PORT, 2000), (CALLS_PORT, 2001)))
-        # Emulated everywhere: what KVM can do differs from machine to machine.
+        # Emulated everywhere, since the features of KVM differ from machine to machine.
         self.process = subprocess.Popen([
             'qemu-system-x86_64', '-nodefaults', '-no-user-config', '-nographic', '-no-reboot',
             '-accel', 'tcg,tb-size=128', '-smp', '1', *hardware,
@@ -155,18 +157,18 @@ class Guest:
             raise RuntimeError(self.said())
 
     def lose_power(self):
-        """Nothing is written back, nothing is told."""
+        """Ends the machine without writing anything back."""
         self.process.kill()
         self.process.communicate()
 
     def start(self, command, seconds=60):
-        """A command under way in the guest."""
+        """Starts a command in the guest."""
         if self.process.poll() is not None:
             raise RuntimeError(f'the guest ended: {self.process.communicate()[0]} {self.said()[-2000:]}')
         return Running(command, seconds)
 
     def start_server(self, command, seconds=60):
-        """Likewise; it listens for connections."""
+        """As start(), for a command that listens for connections."""
         running = self.start(command, seconds)
         end = time.monotonic() + BOOT_SECONDS
         while not self.listens():
@@ -175,15 +177,15 @@ class Guest:
         return running
 
     def listens(self):
-        """Whether a program awaits connections by rdma_cm."""
+        """Returns whether a program awaits connections by rdma_cm."""
         return self.run('rdma resource show cm_id | grep -q LISTEN')[0] == 0
 
     def run(self, command, seconds=60):
-        """(exit code, output) of a command."""
+        """Returns (exit code, output) of a command."""
         return self.start(command, seconds).wait()
 
     def counter(self, name):
-        """One of Soft-RoCE's."""
+        """Returns one of Soft-RoCE's counters."""
         return int(self.run(f'cat /sys/class/infiniband/rxe0/ports/1/hw_counters/{name}')[1])
 
 

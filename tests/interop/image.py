@@ -16,13 +16,13 @@ TOOLS = ('qemu-system-x86_64', 'cpio', 'dpkg-deb', 'apt-get', 'cc', 'apt-cache',
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What a guest has in it beside a shell and its kernel; guest/start-NAME is what it does at its start."""
+    """The content of a guest besides a shell and its kernel. guest/start-NAME runs at its start."""
     name: str
     programs: tuple  # of this machine
-    packages: tuple  # that they are of
+    packages: tuple  # the packages of these programs
     modules: tuple  # in the order of loading
-    folders: tuple  # of the kernel's package, that the modules are in
-    peers: tuple = ()  # of guest/, in C
+    folders: tuple  # folders of the kernel's package that have the modules
+    peers: tuple = ()  # sources in guest/, in C
 
 
 SOFT_ROCE = Recipe(
@@ -31,12 +31,12 @@ SOFT_ROCE = Recipe(
               *(f'ibv_{service}_pingpong' for service in ('rc', 'uc', 'ud', 'srq')),
               *(f'ib_{kind}_{figure}' for kind in ('send', 'write', 'read', 'atomic') for figure in ('bw', 'lat'))),
     packages=('rdma-core', 'ibverbs-utils', 'ibverbs-providers', 'rdmacm-utils', 'perftest', 'iproute2'),
-    # crc32_generic is what Soft-RoCE would have a modprobe load, which the guest lacks.
+    # Soft-RoCE would load crc32_generic by modprobe, which the guest lacks.
     modules=('virtio_pci', 'virtio_net', 'crc32_generic', 'ib_core', 'ib_uverbs', 'ib_umad', 'rdma_ucm', 'rdma_rxe'),
     folders=('drivers/infiniband/core', 'drivers/infiniband/sw/rxe', 'drivers/virtio', 'drivers/net', 'net', 'lib',
              'crypto', 'fs/configfs'),
     peers=('perf-peer', 'verbs-peer'))
-# The same for crc32c_generic and the file systems.
+# The file systems would load crc32c_generic in the same way.
 DAX = Recipe(
     name='dax',
     programs=('ip', 'ndctl', 'daxctl', 'mkfs.ext4', 'mkfs.xfs'),
@@ -48,7 +48,7 @@ DAX = Recipe(
 
 
 class Missing(Exception):
-    """What this machine lacks for a guest."""
+    """Raised if this machine lacks a tool or file for a guest."""
 
 
 def output_of(*command, **options):
@@ -59,7 +59,7 @@ def output_of(*command, **options):
 
 
 def kernel_package(folder):
-    """The .deb of the kernel that linux-image-amd64 stands for; the cloud kernels have no Soft-RoCE."""
+    """Returns the .deb of the kernel that linux-image-amd64 stands for; the cloud kernels have no Soft-RoCE."""
     found = re.search(r'Depends: (linux-image-\d\S*)', output_of('apt-cache', 'depends', 'linux-image-amd64'))
     if found is None:
         raise Missing('apt-cache knows no linux-image-amd64; run apt-get update')
@@ -70,7 +70,7 @@ def kernel_package(folder):
 
 
 def unpack_kernel(compressed):
-    """vmlinux out of a bzImage (Documentation/x86/boot.rst); unpacking it in an emulator would take seconds."""
+    """Extracts vmlinux from a bzImage (Documentation/x86/boot.rst); an emulator would take seconds for it."""
     with open(compressed, 'rb') as file:
         image = file.read()
     setup_sectors = image[0x1f1]
@@ -95,7 +95,8 @@ class Tree:
             shutil.copy(os.path.realpath(source), place)
 
     def add_program(self, source, target=None):
-        """With the shared libraries that it names; those of a build lie where the loader looks."""
+        """Adds a program with the shared libraries that it names. Libraries of a build are put where the loader
+        looks."""
         self.add(source, target)
         said = subprocess.run(['ldd', source], capture_output=True, text=True, check=False).stdout
         for library in re.findall(r'(/\S+) \(0x', said):
@@ -108,7 +109,7 @@ class Tree:
 
 
 def modules_in_order(names, unpacked):
-    """Paths of modules and what they depend on, dependencies first; what is built in has none."""
+    """Returns the paths of modules and of their dependencies, dependencies first. Built-in modules have no path."""
     order = []
     with open(glob.glob(f'{unpacked}/lib/modules/*/modules.builtin')[0], encoding='utf-8') as file:
         built_in = {os.path.basename(line.strip()).replace('-', '_') for line in file}
@@ -134,7 +135,7 @@ def modules_in_order(names, unpacked):
 
 
 def compiled_peer(name, folder):
-    """The path of a program of guest/ that is now in the folder."""
+    """Compiles a program of guest/ into the folder. Returns its path."""
     peer = os.path.join(folder, name)
     output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/{name}.c', '-lrdmacm', '-libverbs')
     return peer
@@ -155,7 +156,8 @@ def fill(tree, recipe, unpacked):
         provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
         tree.add_program(provider)
         tree.add('/etc/libibverbs.d/rxe.driver')
-    tree.add(re.search(r'libgcc_s\.so\.1 .*=> (\S+)', output_of('/sbin/ldconfig', '-p')).group(1))  # by pthread_exit
+    tree.add(re.search(r'libgcc_s\.so\.1 .*=> (\S+)', output_of('/sbin/ldconfig', '-p')).group(1))  # pthread_exit needs
+                                                                                                    # it
     tree.write('etc/passwd', 'root:x:0:0:root:/:/bin/sh\n')
     tree.write('etc/hosts', '127.0.0.1 localhost\n')
     order = modules_in_order(recipe.modules, unpacked)
@@ -168,7 +170,7 @@ def fill(tree, recipe, unpacked):
 
 
 def pack(root, archive):
-    """The folder as a cpio archive; not compressed: reading it is free, unpacking is emulated."""
+    """Packs the folder as a cpio archive. It is not compressed: reading it costs nothing, unpacking is emulated."""
     names = '\n'.join(sorted(os.path.relpath(os.path.join(where, name), root)
                              for where, folders, files in os.walk(root) for name in folders + files))
     with open(archive, 'wb') as file:
@@ -176,7 +178,7 @@ def pack(root, archive):
 
 
 def with_programs(initramfs, programs, made):
-    """The initramfs with programs of the build behind it, in the file `made`: the kernel unpacks archives in order."""
+    """Appends programs of the build to the initramfs, in the file `made`: the kernel unpacks archives in order."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(made)) as work:
         tree = Tree(f'{work}/root')
         for program in programs:
@@ -199,7 +201,7 @@ def key_of(package, recipe):
 
 
 def build(folder, recipe):
-    """(kernel, initramfs) in the folder, made anew if need be."""
+    """Returns (kernel, initramfs) in the folder, made anew if needed."""
     for tool in TOOLS:
         if shutil.which(tool) is None:
             raise Missing(f'no {tool} here; scripts/test --interop installs what is needed')

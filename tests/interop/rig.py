@@ -1,4 +1,4 @@
-"""What tests with a guest have in common: how they begin and end, and a guest with Soft-RoCE."""
+"""The common part of tests with a guest: their begin and end, and a guest with Soft-RoCE."""
 import os
 import shutil
 import sys
@@ -17,7 +17,7 @@ def expect(condition, message):
 
 
 def enter(images, recipe):
-    """Goes into namespaces, as guest.enter() does. Returns kernel and initramfs."""
+    """Enters namespaces, as guest.enter() does. Returns kernel and initramfs."""
     if os.geteuid() != 0:
         print('skipped: network namespaces need root')
         sys.exit(SKIPPED)
@@ -31,7 +31,7 @@ def enter(images, recipe):
 
 
 def with_soft_roce(images, kernel_addresses, test):
-    """Has `test` done with a guest. `kernel_addresses`: as guest.make_network() has it."""
+    """Runs `test` with a guest. `kernel_addresses` is as in guest.make_network()."""
     built = enter(images, image.SOFT_ROCE)
     work = tempfile.mkdtemp(prefix='cairn-interop-')
     try:

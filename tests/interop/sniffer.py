@@ -1,4 +1,4 @@
-"""Judges what is on the wire between our programs and the guest's, by the specification alone."""
+"""Judges the packets between our programs and the guest's, by the specification alone."""
 import collections
 import os
 import select
@@ -9,14 +9,14 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../programs'))
 import capture  # noqa: E402
 
-IP = {b'\x08\x00': slice(26, 30), b'\x86\xdd': slice(22, 38)}  # where the sender stands in a frame
+IP = {b'\x08\x00': slice(26, 30), b'\x86\xdd': slice(22, 38)}  # the sender's place in a frame
 ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
-BUFFER_BYTES = 256 << 20  # what comes while another thread has Python's lock
+BUFFER_BYTES = 256 << 20  # holds the packets that arrive while another thread has Python's lock
 
 
 class Sniffer:
-    """Of an interface, from its making until end(). An interface, and not a socket's capture (CAIRN_PCAP): a UDP socket
-    is not told the identification of an IPv4 packet, which the ICRC covers."""
+    """Captures an interface, from construction until end(). It does not use a socket's capture (CAIRN_PCAP): a UDP
+    socket does not get the identification of an IPv4 packet, which the ICRC covers."""
 
     def __init__(self, interface):
         self.frames = []
@@ -37,7 +37,7 @@ class Sniffer:
                 pass
 
     def end(self):
-        """(RoCEv2 packets by sender, what is wrong with each that is)."""
+        """Returns (RoCEv2 packets by sender, the faults of packets)."""
         self.ending.set()
         self.thread.join()
         self.socket.close()

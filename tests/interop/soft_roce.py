@@ -23,7 +23,7 @@ class Sockets:
     """Cairn on a UDP socket; the kernel here has the addresses."""
     kernel_addresses = True
     families = ((guest.US, guest.THEM), (guest.US_V6, guest.THEM_V6))
-    never_sent = ('WRITE Middle', 'WRITE Last')  # a WRITE leaves as one of one packet after the other
+    never_sent = ('WRITE Middle', 'WRITE Last')  # a WRITE leaves as several WRITEs of one packet
 
     @staticmethod
     def arguments(address):
@@ -45,17 +45,17 @@ class AfPacket:
 
 
 class Host:
-    """Our side."""
+    """Our side of a test."""
 
     def __init__(self, ports):
         self.ports = ports
 
     def start(self, address, *own):
-        """cairn-perf."""
+        """Starts cairn-perf."""
         return self.start_program('apps/cairn-perf', address, '--path-mtu', '4096', '--json', *own)
 
     def start_peer(self, address, *own):
-        """verbs-peer; a server is ready."""
+        """Starts verbs-peer. A server is ready when this returns."""
         process = self.start_program('tests/interop/verbs-peer', address, *own)
         if '--ask' not in own:
             expect(process.stdout.readline() == 'ready\n', 'verbs-peer opens its port')
@@ -73,14 +73,14 @@ class Host:
 
 
 def await_listener(process):
-    """Until it has had time to open its port."""
+    """Waits until it has had the time to open its port."""
     time.sleep(2)
     if process.poll() is not None:
         expect(False, f'ended: {process.communicate()}')
 
 
 def both_end(process, theirs, what, seconds=200):
-    """Our program, and what runs in the guest, end well."""
+    """Checks that our program and the one in the guest end well."""
     _, err = process.communicate(timeout=seconds)
     status, said = theirs.wait()
     expect(process.returncode == status == 0,
@@ -88,7 +88,7 @@ def both_end(process, theirs, what, seconds=200):
 
 
 def rping_of_theirs(host, machine, ours, theirs, size=64):
-    """The guest's client against our server."""
+    """Runs the guest's client against our server."""
     server = host.start(ours, '--server', '--rping', '--once')
     await_listener(server)
     status, said = machine.run(f'rping -c -a {ours} -C {PINGS} -S {size} -V')
@@ -99,7 +99,7 @@ def rping_of_theirs(host, machine, ours, theirs, size=64):
 
 
 def rping_of_ours(host, machine, ours, theirs, size=64):
-    """Our client against the guest's server."""
+    """Runs our client against the guest's server."""
     server = machine.start_server(f'rping -s -a {theirs} -C {PINGS} -S {size} -V')
     result = host.result_of(host.start(ours, '--peer', theirs, '--rping', '--count', str(PINGS), '--size', str(size),
                                        '--check'))
@@ -110,7 +110,7 @@ def rping_of_ours(host, machine, ours, theirs, size=64):
 
 
 def operations(host, machine):
-    """Every operation of cairn-perf, asked for by either end; atomics have 8 bytes."""
+    """Runs every operation of cairn-perf, requested by either end; atomics have 8 bytes."""
     for ours, theirs in host.ports.families:
         for kind in ('send', 'write', 'read', 'cas', 'fadd'):
             size = 8 if kind in ('cas', 'fadd') else 10000
@@ -138,7 +138,7 @@ def exchange(host, machine):
 
 
 def losses(host, machine):
-    """One packet of a kind is lost, whoever sends it: recovered from, by the peer's timeout or sooner."""
+    """Loses one packet of a kind, of either sender. The ends recover by the peer's timeout or sooner."""
     opcodes = {'SEND Only': 4, 'ACK': 0x11, 'READ': 0xc, 'READ response First': 0xd, 'READ response Middle': 0xe,
                'WRITE Middle': 7, 'WRITE Only': 0xa}
     ours, theirs = host.ports.families[0]
@@ -146,13 +146,13 @@ def losses(host, machine):
         for test in (rping_of_theirs, rping_of_ours):
             writes_only = test is rping_of_theirs and 'WRITE Middle' in host.ports.never_sent
             if name == ('WRITE Middle' if writes_only else 'WRITE Only'):
-                continue  # a server's WRITEs of 20000 bytes have the other
+                continue  # a server's WRITEs of 20000 bytes have the other opcode
             guest.lose(opcode, skip=2)
             print(f'{name} lost: {test(host, machine, ours, theirs, 20000)}')
             expect(guest.lost() == [1], 'no packet was lost')
 
 
-# All sizes by each kind that carries data, then what memory windows can do. `ending` invalidates the last one.
+# All sizes of each kind that carries data, then the features of memory windows. `ending` invalidates the last one.
 def reliable_steps(ending):
     steps = []
     for size in ('0:', '1:s', '4096:', '10001:s'):
@@ -200,7 +200,7 @@ LOSING_STEPS = ['send_imm:10001', 'send_imm:1', 'bind', 'send_inv:10001:s', 'bin
 
 
 def verbs_losses(host, machine):
-    """One packet of each kind is lost: the requests are carried out once, all the same."""
+    """Loses one packet of each kind: each request is still executed exactly once."""
     ours, theirs = host.ports.families[0]
     for test, never_sent in ((lambda: steps_of_theirs(host, machine, ours, LOSING_STEPS), ()),
                              (lambda: steps_of_ours(host, machine, ours, theirs, LOSING_STEPS),
@@ -217,7 +217,7 @@ PROGRAM_OF = {'cmatose': 'ucmatose', 'udaddy': 'udaddy'}  # of librdmacm's examp
 
 
 def example_of_theirs(host, machine, ours, example, options, linger=0):
-    """The guest's client of ucmatose or udaddy; `options`: connections, messages, bytes of a message."""
+    """Runs the guest's client of ucmatose or udaddy. `options`: connections, messages, bytes of a message."""
     connections, messages, size = options
     server = host.start_peer(ours, *arguments_of(example, options, linger))
     client = machine.start(f'{PROGRAM_OF[example]} -s {ours} -c {connections} -C {messages} -S {size}')
@@ -254,7 +254,7 @@ def udaddy(host, machine):
 
 
 def connection_losses(host, machine):
-    """A message of the connection manager is lost, whoever sends it."""
+    """Loses a message of the connection manager, of either sender."""
     ours, theirs = host.ports.families[1]
     options, linger = (1, 2, 100), 15  # the guest asks again after 7 s
     for name, attribute, example in (('REQ', 0x10, 'cmatose'), ('REP', 0x13, 'cmatose'), ('RTU', 0x14, 'cmatose'),
@@ -266,7 +266,7 @@ def connection_losses(host, machine):
             guest.lose_message(attribute)
             test()
             expect(guest.lost() == [1], f'no {name} was lost')
-            if name == 'SIDR_REP':  # Linux asks its user anew, and udaddy refuses one more than it was told of
+            if name == 'SIDR_REP':  # Linux asks its user again, and udaddy refuses more requests than its argument says
                 break
         print(f'{name} lost between {ours} and {theirs}')
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/bench without running anything: order, repetitions, medians, ratios, files, and whether the tables and charts
-of README.md and PERFORMANCE.md are those of tests/data/figures.
+"""scripts/bench without running anything: order, repetitions, medians, ratios, files. Also checks that the tables and
+charts of README.md and PERFORMANCE.md are those of tests/data/figures.
 
     bench_test.py SOURCE_ROOT
 """
@@ -32,7 +32,7 @@ import bench_verbs  # noqa: E402
 
 
 class Script:
-    """Gives what it was told to, label by label; exceptions are raised."""
+    """Returns the values that it got, label by label, and raises exceptions."""
 
     def __init__(self, **values):
         self.values = values
@@ -142,7 +142,7 @@ class Runs(unittest.TestCase):
         record = bench_runs.measure(groups, script, 3, seed=1)
         self.assertEqual(entries(record)['ours.line']['raw'], [80, 70, 95])
         self.assertEqual(entries(record)['ours']['raw'], [500 / 80, 500 / 70, 500 / 95])
-        self.assertEqual(record.unfit(), {})  # caches differ by so much
+        self.assertEqual(record.unfit(), {})  # caches may differ by that much
 
     def test_what_is_ours_may_stray(self):
         script = Script(**{'ruler.theirs': [10, 10, 11], 'ours': [5, 50, 1]})
@@ -298,7 +298,7 @@ class Suites(unittest.TestCase):
         def holds(**values):
             named = {name.replace('_', '.'): value for name, value in values.items()}
             return [found for _, found in bench_scalerpc.checks(named) if found is not None]
-        miss = bench_scalerpc.MISS_NS / 1e3  # of a Mops in us
+        miss = bench_scalerpc.MISS_NS / 1e3  # one Mops in us
         for slower, expected in ((1, True), (1.14, True), (1.16, False), (0.86, True), (0.84, False)):
             self.assertEqual(holds(rawwrite_n400_b1=2, rawwrite_n400_b1_emulated=1 / ((0.5 + miss) * slower),
                                    rawwrite_n400_b1_emulated_misses=1), [expected], slower)
@@ -508,7 +508,7 @@ class Experiment(unittest.TestCase):
         names = {entry['name'] for entry in content['results']}
         self.assertLessEqual({f'calibration.q{count}' for count in bench_scalerpc.QUEUE_PAIRS}, names)
         self.assertFalse([name for name in names if not name.startswith(('calibration.', 'ruler.'))])
-        # The paper's curve: as ever at 80 connections, a tenth beyond 200.
+        # The paper's curve: the usual rate at 80 connections, a tenth of it beyond 200.
         rates = {entry['name']: entry['value'] for entry in content['results']}
         for count in bench_scalerpc.QUEUE_PAIRS:
             share = rates[f'calibration.q{count}.emulated'] / rates[f'calibration.q{count}']
@@ -616,7 +616,7 @@ def read_text(path):
 
 
 def rows_of(document):
-    """The cells of each row of the section's tables: the name, the goal if it stands beside it, and the others."""
+    """Returns the cells of each row of the section's tables: the name, the goal if it is next to it, and the others."""
     for line in read_text(document).split(bench_report.BEGIN)[1].splitlines():
         if found := re.fullmatch(r'\| `([\w.-]+)`(?:, [^|]*)? ?([<>]= \S+)? ?\|(.*)\|', line):
             name, goal, rest = found.groups()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cairn-fs and libcairnfs without a daemon: arguments, what they link, what the library shows.
+"""cairn-fs and libcairnfs without a daemon: arguments, linked libraries, exported names.
 
     cairn_fs_test.py PROGRAM LIBRARY HEADER
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cairn-run: programs on our libraries, the devices that they see, and why some are out of reach.
+"""cairn-run: programs on our libraries, the devices that they see, and why some devices are out of reach.
 
     cairn_run_test.py CAIRN_RUN LIBIBVERBS SHIM
 """
@@ -24,12 +24,13 @@ import listening
 import seccomp
 
 BUILT, LIBRARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:4])
-NET = 64 + os.getpid() // 250 % 64, os.getpid() % 250 + 1  # several runs on one machine do not meet
+NET = 64 + os.getpid() // 250 % 64, os.getpid() % 250 + 1  # concurrent runs on one machine use other addresses
 ADDRESS, OTHER = (f'127.{NET[0]}.{NET[1]}.{host}' for host in (2, 3))
-OF_NOBODY = tuple(f'127.{NET[0]}.{NET[1]}.{host}' for host in (4, 5))  # a broker keeps an address for its user a while
+OF_NOBODY = tuple(f'127.{NET[0]}.{NET[1]}.{host}' for host in (4, 5))  # a broker keeps an address for its user for some
+                                                                       # time
 HEX = f'{NET[0]:02x}', f'{NET[1]:02x}'
 DEVICES = f'cairn0={ADDRESS}'
-NOBODY = 65533  # 65534 is who all others seem to be in a user namespace
+NOBODY = 65533  # in a user namespace all other users appear as 65534
 OVERFLOW = {'user': 65534, 'group': 65534, 'extra_groups': []}
 SECONDS = 60
 VIEWS = ('namespaces', 'shim')
@@ -40,7 +41,7 @@ def refuse_namespaces():
 
 
 class Ended(subprocess.Popen):
-    """A program that has ended when its block is left, however that comes about."""
+    """A program that has ended when its block is left, for any reason."""
 
     def __exit__(self, *why):
         self.kill()
@@ -104,7 +105,7 @@ class CairnRun(unittest.TestCase):
                 self.skipTest(f'{program} is not installed')
 
     def views(self):
-        """Each way to see devices that this machine allows, each as the users that there are."""
+        """Yields each way to see devices that this machine allows, each as every available user."""
         users = [{}] if os.getuid() != 0 else [{}, {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}]
         for user in users:
             for view in VIEWS:
@@ -115,7 +116,7 @@ class CairnRun(unittest.TestCase):
 
 
     def ends(self, command, common, of_client, env=None, **options):
-        """Two programs at an address each, which are to succeed. Returns what the client printed."""
+        """Runs two programs at an address each, which must succeed. Returns the client's output."""
         self.needs(command[-1])
         with socket.socket() as free:
             free.bind(('127.0.0.1', 0))
@@ -250,7 +251,7 @@ class OutOfReach(CairnRun):
         path = self.compiled(source, 'rpath', own, f'-Wl,-rpath,{self.tree}/copy,--disable-new-dtags')
         self.assertIn(f'it loads {own} as libibverbs.so.1 by its RPATH ({self.tree}/copy)', self.refused(path))
         path = self.compiled(source, 'runpath', own, f'-Wl,-rpath,{self.tree}/copy,--enable-new-dtags')
-        self.assertNotEqual(self.run_it(path).returncode, 2)  # ours stands before it
+        self.assertNotEqual(self.run_it(path).returncode, 2)  # our file comes before it
 
     def test_programs_that_gain_rights(self):
         if os.getuid() != 0:
@@ -265,7 +266,7 @@ class OutOfReach(CairnRun):
             self.assertIn('capabilities', self.refused(path, user=NOBODY, group=NOBODY, extra_groups=[]))
 
     def test_no_process_can_be_started(self):
-        """The kernel's EAGAIN is no refusal of namespaces. It has no limit for root."""
+        """The kernel's EAGAIN is not a refusal of namespaces. For root there is no limit."""
         user = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []} if os.getuid() == 0 else {}
         said = self.refused('true', preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (0, 0)), **user)
         self.assertEqual(said, 'cairn-run: cannot start a process: Resource temporarily unavailable; raise the limit '
@@ -340,12 +341,13 @@ class Views(CairnRun):
             self.assertEqual([name for name in before if not os.path.exists(f'{runtime}/{name}')], [])
 
     def test_it_runs_beneath_itself(self):
-        """The inner one sees what is there, not what the outer one shows; and changes nothing of that."""
+        """The inner one sees the devices of the machine, not those that the outer one shows, and changes none of
+        them."""
         gid = '/sys/class/infiniband/cairn0/ports/1/gids/1'
         inner = f'{self.program} --devices cairn0={OTHER}'
         script = f'{inner} cat {gid}; cat {gid}; {inner} --view shim cat {gid}; stat -c %a /dev/null'
         command = ['sh', '-c', script]
-        if os.getuid() == 0:  # the machine's own /dev/null is not at stake
+        if os.getuid() == 0:  # the machine's own /dev/null is not at risk
             command = ['unshare', '--mount', 'sh', '-c',
                        'cp -a /dev/null "$0" && mount --bind "$0" /dev/null && exec "$@"',
                        f'{self.tree}/null', self.program, '--view', 'shim', *command]
@@ -362,7 +364,7 @@ class Views(CairnRun):
         script = ('import os; ours, theirs = os.openpty(); os.write(ours, b"typed\\n"); '
                   'print(os.read(theirs, 9), os.isatty(theirs), '
                   'os.path.samefile(os.ttyname(theirs), f"/proc/self/fd/{theirs}"))')
-        self.needs('/usr/bin/python3')  # for other users: the one that runs this may be in somebody's home
+        self.needs('/usr/bin/python3')  # readable by other users, unlike an interpreter in a home directory
         for view, user in self.views():
             out = self.output('--view', view, '/usr/bin/python3', '-c', script, **user)
             self.assertEqual(out, "b'typed\\n' True True\n")
@@ -525,7 +527,7 @@ class Telling(CairnRun):
         self.assertIn('not all programs are shown: no socket: Too many open files', few.stderr)
 
     def test_programs_that_do_not_answer_or_say_too_much(self):
-        """Whoever runs as this user may pretend to be a program of the library."""
+        """Any process of this user may pretend to be a program of the library."""
         def flood(listener):
             connection, _ = listener.accept()
             with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -543,7 +545,7 @@ class Telling(CairnRun):
         self.assertIn(f'{os.getpid()} loud?[2J???\n  loud', shown)
         for strange in '\x1b', '\x9b':
             self.assertNotIn(strange, shown)
-        for line in shown.splitlines():  # nobody has a line that begins as that of another program
+        for line in shown.splitlines():  # no line begins as a line of another program
             self.assertTrue(line.startswith((f'{os.getpid()} ', '  ')), line)
         self.assertLess(len(shown), 2 << 20)
 
@@ -567,7 +569,8 @@ class Faults(CairnRun):
         self.pingpong('delay=2ms', '-c', '-n', '30')
 
     def first_to_end(self, faults):
-        """Of two ends that exchange messages for good: the exit status and the output of who notices first."""
+        """Runs two ends that exchange messages for ever. Returns the exit status and the output of the end that fails
+        first."""
         self.needs('ibv_rc_pingpong')
         with socket.socket() as free:
             free.bind(('127.0.0.1', 0))
@@ -665,14 +668,14 @@ class UcxAtLength(Ucx):
 
 
 class OpenMpi(CairnRun):
-    """Ranks on one address, by UCX and nothing else."""
+    """Ranks on one address, by UCX alone."""
     WORDS = ('--oversubscribe', '--mca', 'pml', 'ucx', '--mca', 'pml_ucx_tls', 'any', '--mca', 'pml_ucx_devices', 'any',
              '--mca', 'btl', 'self', '--mca', 'osc', '^ucx')
     ENVIRONMENT = {'UCX_TLS': 'rc_verbs,ud_verbs,self', 'OMPI_ALLOW_RUN_AS_ROOT': '1',
                    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
 
     def ranks(self, view, user, *arguments):
-        """What they print; each has an ICRC-checked capture of its own."""
+        """Returns the output of the ranks; each has an ICRC-checked capture of its own."""
         self.needs('mpirun', arguments[0])
         address = OF_NOBODY[0] if user else ADDRESS
         with tempfile.TemporaryDirectory(prefix='cairn-mpi-') as folder:
@@ -696,7 +699,7 @@ class OpenMpi(CairnRun):
             self.assertNotIn('failed', out)
 
 
-# What takes long, which is asked for by name.
+# The slow tests, which are chosen by name.
 def load_tests(loader, tests, _pattern):
     return loader.suiteClass(each for each in tests if not any(isinstance(one, (UcxAtLength, OpenMpi)) for one in each))
 

@@ -1,16 +1,16 @@
-"""Judges RoCEv2 packets of capture files by the specification alone: nothing here is of lib/wire."""
+"""Judges RoCEv2 packets of capture files by the specification alone, without lib/wire."""
 import struct
 import zlib
 
 ETHERNET, UDP, BTH, ICRC = 14, 8, 12, 4
 PORT = 4791
-# What comes behind the BTH: bytes of the extended headers by operation, for each service.
+# The parts after the BTH: bytes of the extended headers by operation, for each service.
 RETH, AETH, ATOMIC, ATOMIC_ACK, IMMEDIATE, INVALIDATE, DETH, XRCETH = 16, 4, 28, 8, 4, 4, 8, 4
 SENDS = {0: 0, 1: 0, 2: 0, 3: IMMEDIATE, 4: 0, 5: IMMEDIATE}
 WRITES = {6: RETH, 7: 0, 8: 0, 9: IMMEDIATE, 10: RETH, 11: RETH + IMMEDIATE}
 READS = {12: RETH, 13: AETH, 14: 0, 15: AETH, 16: AETH, 17: AETH, 18: AETH + ATOMIC_ACK, 19: ATOMIC, 20: ATOMIC}
 CONNECTED = {**SENDS, **WRITES, **READS, 22: INVALIDATE, 23: INVALIDATE, 29: RETH}
-ANSWERS = (13, 14, 15, 16, 17, 18)  # have no XRC header
+ANSWERS = (13, 14, 15, 16, 17, 18)  # these have no XRC header
 RC, UC, UD, XRC = 0, 1, 3, 5
 HEADERS = {
     RC: CONNECTED, UC: {**SENDS, **WRITES}, UD: {4: DETH, 5: DETH + IMMEDIATE},
@@ -21,7 +21,7 @@ WHOLE_MTU = (0, 1, 6, 7, 13, 14)  # first and middle packets
 
 
 def frames(path):
-    """The Ethernet frames of a little-endian capture file."""
+    """Yields the Ethernet frames of a little-endian capture file."""
     with open(path, 'rb') as file:
         data = file.read()
     magic, link = struct.unpack_from('<I', data)[0], struct.unpack_from('<I', data, 20)[0]
@@ -37,7 +37,7 @@ def frames(path):
 
 
 def masked(ip, ip_bytes):
-    """The packet with ones where the ICRC takes what routers may change to be ones."""
+    """Returns the packet with ones in place of the fields that routers may change, as the ICRC covers it."""
     out = bytearray(ip)
     if ip_bytes == 20:
         out[1] = out[8] = out[10] = out[11] = 0xff
@@ -50,7 +50,7 @@ def masked(ip, ip_bytes):
 
 
 def fault_of_bth(bth, payload):
-    """Why the base header is wrong; None: it is not. `payload`: all behind it but the ICRC."""
+    """Returns why the base header is wrong, or None. `payload` is everything after it except the ICRC."""
     opcode, flags, partition, _, _, acknowledge, *_ = struct.unpack('>BBHB3sB3s', bth)
     service, operation = opcode >> 5, opcode & 31
     headers = HEADERS.get(service, {}).get(operation)
@@ -74,7 +74,7 @@ def fault_of_bth(bth, payload):
 
 
 def fault_of(frame):
-    """(whether it is RoCEv2, why it is wrong or None)."""
+    """Returns (whether it is RoCEv2, why it is wrong or None)."""
     v6 = frame[12:14] == b'\x86\xdd'
     ip_bytes = 40 if v6 else 20
     ip = frame[ETHERNET:]
@@ -95,7 +95,7 @@ def fault_of(frame):
 
 
 def judge(path):
-    """(RoCEv2 packets, what is wrong with each that is)."""
+    """Returns (RoCEv2 packets, the faults of the wrong ones)."""
     judged = [(number, *fault_of(frame)) for number, frame in enumerate(frames(path), 1)]
     return (sum(is_roce for _, is_roce, _ in judged),
             [f'{path}: packet {number}: {fault}' for number, _, fault in judged if fault is not None])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs rdma-core's own tests of a device, and writes what became of each.
+"""Runs rdma-core's own tests of a device, and writes the outcome of each.
 
     conformance_runner.py FOLDER OUTCOMES [TEST...]    FOLDER: the tests, unpacked; OUTCOMES: a JSON file
 
@@ -19,7 +19,7 @@ class Outcomes(unittest.TestResult):
 
     def startTest(self, test):
         super().startTest(test)
-        print(test.id(), file=sys.stderr, flush=True)  # the last one is the one that hangs
+        print(test.id(), file=sys.stderr, flush=True)  # the last printed test is the one that hangs
 
     def addSuccess(self, test):
         self.all.setdefault(test.id(), ['ok', ''])
@@ -40,7 +40,7 @@ class Outcomes(unittest.TestResult):
 def main(folder, outcomes, chosen):
     sys.path.insert(0, folder)
     sys.argv = [sys.argv[0], '--dev', 'cairn0', '--port', '1', '--gid', '1']
-    from args_parser import parser  # the suite's own
+    from args_parser import parser  # part of the suite
     tests = importlib.machinery.SourceFileLoader('tests', f'{folder}/__init__.py').load_module()
     parser.parse_args()
     loader = unittest.defaultTestLoader

@@ -5,7 +5,7 @@
         --full: all of them, not some seconds of them
         --newer: all of Debian 13's, in the folder where scripts/deps newer has put a Debian 13
 
-None fails. Each that is skipped stands in conformance_skips.toml, with the reason.
+No test fails. conformance_skips.toml lists each skipped test, with the reason.
 """
 import fnmatch
 import glob
@@ -24,18 +24,18 @@ CAIRN_RUN = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 FULL = '--full' in sys.argv[2:]
 NEWER = os.path.abspath(sys.argv[3]) if '--newer' in sys.argv[2:3] else None
-ROOT = '/var/cache/cairn/debian-13' if NEWER else ''  # scripts/deps has it, too
+ROOT = '/var/cache/cairn/debian-13' if NEWER else ''  # the same path as in scripts/deps
 SUITE = f'{ROOT}/usr/share/doc/rdma-core/tests'
-PYTHON = '/usr/bin/python3'  # whose module pyverbs is
+PYTHON = '/usr/bin/python3'  # the Python that has the module pyverbs
 ADDRESS = '10.99.7.1'
 SOME = tuple(f'tests.test_{name}' for name in ('cq', 'device', 'mr', 'qpex', 'rdmacm'))
 CHOSEN = () if FULL or NEWER else SOME  # (): all
 LEAST = 150 if NEWER else 140 if FULL else 60  # tests that pass
 SECONDS = 200
-# The interface has the device's address alone, which the suite takes for its tests of rdma_cm.
+# The interface has only the device's address, which the suite uses for its tests of rdma_cm.
 NAMESPACE = f'ip link set lo up && ip addr del 127.0.0.1/8 dev lo && ip addr add {ADDRESS}/24 dev lo && exec "$@"'
 
-# rdma-core 45 and later ask this program which interface a device has. It asks the kernel.
+# rdma-core 45 and later run this program to find a device's interface. The original asks the kernel.
 RDMA = """#!/bin/sh
 echo '[{"ifname": "cairn0", "port": 1, "netdev": "lo"}]'
 """
@@ -46,7 +46,7 @@ IN_ROOT = (f'for each in sys dev proc; do mount --rbind "/$each" "{ROOT}/$each" 
 
 
 def unpack(folder):
-    """Debian compresses what is long below /usr/share/doc."""
+    """Unpacks the tests. Debian compresses long files below /usr/share/doc."""
     os.mkdir(folder)
     for path in glob.glob(f'{SUITE}/*'):
         name = os.path.basename(path)
@@ -76,7 +76,7 @@ class Conformance(unittest.TestCase):
         os.chmod(file.name, 0o755)
 
     def outcomes(self):
-        """What became of each test, by its name."""
+        """Returns the outcome of each test, by its name."""
         with tempfile.TemporaryDirectory() as folder:
             unpack(f'{folder}/tests')
             shutil.copy(f'{HERE}/conformance_runner.py', folder)

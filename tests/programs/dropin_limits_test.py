@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that the machine gives too little: they work, or one line on stderr names the limit to raise.
+"""Programs under low limits of the machine: they work, or one line on stderr names the limit to raise.
 
     dropin_limits_test.py LIBIBVERBS LIBRDMACM
 """
@@ -10,14 +10,14 @@ import sys
 import unittest
 
 LIBRARY, RDMACM = (os.path.abspath(path) for path in sys.argv[1:3])
-NET = [127, 128 + os.getpid() // 250 % 64, os.getpid() % 250 + 1]  # of this run: others may run beside it
+NET = [127, 128 + os.getpid() // 250 % 64, os.getpid() % 250 + 1]  # of this run; others may run at the same time
 SECONDS = 60
 FAILED = 3
 NO_USER = 4
-ORDINARY = 65533  # a user: for root the kernel has no limit of processes
+ORDINARY = 65533  # a user, since the kernel does not limit the processes of root
 
-# What programs open one after the other. The limit is set once the libraries are loaded: loading is not ours. A
-# program's own descriptors take the first places, as in any program.
+# The objects that programs open one after the other. The limit is set once the libraries are loaded, since loading is
+# not our code. A program's own descriptors take the first numbers, as in any program.
 PROGRAM = f"""
 import ctypes, os, resource, sys
 which, limit, more, user = getattr(resource, sys.argv[1], -1), *map(int, sys.argv[2:5])
@@ -68,8 +68,8 @@ os._exit(0)
 
 class Limits(unittest.TestCase):
     def try_it(self, which, limit, host, more=False, user=0, stack=None, **environment):
-        """Returns the program's exit code, and what it said. `more`: the limit comes on top of what it has; `user`: who
-        has it then, if root has it now; `stack`: how many bytes that of a thread has."""
+        """Returns the program's exit code and its output. `more`: the limit comes on top of its current use. `user`:
+        the program's user, if root runs this test. `stack`: the size of a thread's stack in bytes."""
         def limit_stacks():
             if stack is not None:
                 resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Debian's verbs programs that need nothing but libibverbs, in all the ways in which they run: tables.
+"""Debian's verbs programs that need only libibverbs, with all their options: tables.
 
-    dropin_programs_test.py LIBIBVERBS LIBRDMACM [--full]    --full: all of them, and all as a container has it
+        dropin_programs_test.py LIBIBVERBS LIBRDMACM [--full]    --full: all of them, and all under a container's limits
 """
 import itertools
 import os
@@ -21,7 +21,8 @@ SIZES, MTUS = (1, 255, 4096, 70001, 1 << 20), (256, 512, 1024, 2048, 4096)
 
 
 def each_way(flags, sizes=SIZES, mtus=MTUS):
-    """Arguments with each set of flags, each size and each MTU, and each size with each MTU: not all with all."""
+    """Yields arguments with each set of flags, each size and each MTU, and each size with each MTU; not all with
+    all."""
     sets = [[flag for flag, taken in zip(flags, chosen) if taken]
             for chosen in itertools.product((False, True), repeat=len(flags))]
     shapes = [['-s', str(size), '-m', str(mtu)] for size in sizes for mtu in mtus]
@@ -34,9 +35,9 @@ def of_datagrams():
         yield f'-n 100 {flags} -s {size}'
 
 
-# Programs that exchange by TCP who they are: (name, arguments always, of a short run, beside those of a long run).
+# Programs that exchange addresses by TCP: (name, constant arguments, those of a short run, further ones of a long run).
 PINGPONGS = (
-    # With -e and -t it takes an event whose completion it has polled already for an error, as adapters may bring one.
+    # With -e and -t it takes an event for a completion that it has already polled for an error; adapters may send one.
     ('ibv_rc_pingpong', '-g 1', ('-c -e -N -n 300 -s 5000 -m 512', '-c -N -t -n 300 -s 5000'),
      (*each_way(('-c', '-e', '-N')), *each_way(('-c', '-N', '-t')))),
     ('ibv_uc_pingpong', '-g 1', ('-c -e -n 300 -s 5000 -m 256',), tuple(each_way(('-c', '-e')))),
@@ -44,8 +45,8 @@ PINGPONGS = (
     ('ibv_srq_pingpong', '-g 1', ('-c -e -n 300 -q 16',), (*each_way(('-c', '-e')), '-c -q 1 -r 1 -n 100')),
     ('ibv_xsrq_pingpong', '-g 1', (), tuple(each_way(('-e',)))),
 )
-# perftest 4.5 polls 16 completions for each event, and then waits for the next event even if there are more: its race,
-# which a later version mends. So no more are outstanding where it waits for events.
+# perftest 4.5 polls 16 completions for each event, and then waits for the next event even if there are more. A later
+# version fixes this race. So no more are outstanding where it waits for events.
 FEW = '-t 2'
 EACH_TRANSPORT = ('-n 100 -c RC', '-n 100 -c UC', '-n 100 -c XRC')
 SENDS = (*EACH_TRANSPORT, '-n 100 -c UD', '-n 100 -e -c UD', '-n 100 -e -c XRC', '-n 100 -e', '-n 100 --use-srq',
@@ -57,7 +58,7 @@ BENCHMARKS = (
      (*SENDS, *BOTH_WAYS, '-n 100 -b -c UC', '-n 100 -b -c UD', '-n 100 -q 8 -c UD', '-n 100 -l 10', '-n 100 -r 20',
       '-n 100 -s 512 -I 512')),
     ('ib_send_lat', '-F', ('-n 100 -s 64 -I 64 -c UD',), SENDS),
-    # perftest refuses events, and shared receive queues, for what asks for no receive request.
+    # perftest refuses events and shared receive queues for operations that need no receive request.
     ('ib_write_bw', '-F', ('-n 100 -q 8 -l 4',),
      (*EACH_TRANSPORT, *(way for way in BOTH_WAYS if '-e' not in way), '-n 100 -b -c UC -a',
       '-n 100 --use_old_post_send', '-n 100 -s 64 -I 64', '-D 1', '-n 5 -a')),
@@ -71,7 +72,7 @@ BENCHMARKS = (
     ('ib_atomic_lat', '-F', (), ('-n 100', '-n 100 -A CMP_AND_SWAP', '-n 100 -c XRC', '-n 100 -e', '-D 1')),
 )
 PROGRAMS = (*PINGPONGS, *BENCHMARKS)
-# It has no GIDs: without rdma_cm it asks for LIDs, which adapters for Ethernet do not have.
+# qperf has no GIDs: without rdma_cm it asks for LIDs, which adapters for Ethernet do not have.
 QPERF = ('rc_bi_bw', 'rc_bw', 'rc_lat', 'rc_rdma_read_bw', 'rc_rdma_read_lat', 'rc_rdma_write_bw', 'rc_rdma_write_lat',
          'rc_rdma_write_poll_lat', 'rc_compare_swap_mr', 'rc_fetch_add_mr', 'ver_rc_compare_swap', 'ver_rc_fetch_add')
 
@@ -130,7 +131,7 @@ class Programs(dropin.DropIn):
 
 
 class Contained(dropin.DropIn):
-    """Both on one address, as an ordinary user to whom rings and namespaces are refused."""
+    """Runs both on one address, as an ordinary user without rings and namespaces."""
 
     @classmethod
     def setUpClass(cls):

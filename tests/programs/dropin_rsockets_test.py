@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Debian's programs of rsockets, which are the distribution's librdmacm above our libibverbs.so.1: two processes.
+"""Debian's programs of rsockets: the distribution's librdmacm on our libibverbs.so.1, as two processes.
 
-    dropin_rsockets_test.py LIBIBVERBS LIBRDMACM [--full]    --full: all ways in which they run
+        dropin_rsockets_test.py LIBIBVERBS LIBRDMACM [--full]    --full: all options
 """
 import contextlib
 import filecmp
@@ -18,11 +18,11 @@ import dropin_test as dropin
 FULL = '--full' in sys.argv[3:]
 SERVER, CLIENT = dropin.SERVER, dropin.CLIENT
 SHARED = '{}.{}.{}.30'.format(*dropin.NET)
-# Datagrams find their own address by a route, and that is this one for all addresses of the host.
+# Datagrams find their own address by a route, and all addresses of the host have this route.
 LOOPBACK = '127.0.0.1'
 
-# Of rstream and riostream, at both ends. Without -T a: with it a program takes for an error that its peer has shut
-# down, though all that it sent is there to be read; which of them comes first is chance, on adapters as here.
+# Options of rstream and riostream, at both ends, without -T a. With it a program takes the peer's shutdown for an
+# error, although all sent data can still be read. Which of them comes first is chance, also on adapters.
 SMALL = '-I 10 -C 10'
 STREAMS = (f'{SMALL} -S 64 -T v', f'{SMALL} -S 100000 -T v -T b')
 STREAMS_FULL = (*(f'-I 5 -C 5 -S {size} -T v {mode}' for size in (1, 64, 4096, 65537, 1 << 20)
@@ -31,7 +31,7 @@ STREAMS_FULL = (*(f'-I 5 -C 5 -S {size} -T v {mode}' for size in (1, 64, 4096, 6
                 f'{SMALL} -T r -T v', f'{SMALL} -k 1', f'{SMALL} -f ip', f'{SMALL} -S all')
 DATAGRAMS = ('-C 100 -S 64 -T e',)
 DATAGRAMS_FULL = ('-C 100 -S 64', '-C 100 -S 1000 -T e', '-C 100 -S 1000 -T a -T e', '-C 50 -S 1024 -T n -T e')
-# The server does not listen yet: a client that does not wait for the answer finds out by what it does next.
+# The server does not listen yet: a client that does not wait for the answer sees it in its next call.
 NOT_YET = re.compile('Connection refused|rpoll: Success|riomap: Cannot allocate memory')
 
 
@@ -45,12 +45,12 @@ class Rsockets(dropin.DropIn):
         self.settles(is_bound, server, 'the server is not there')
 
     def listens_soon(self, server):
-        """It opens its device, and listens a moment later."""
+        """Waits until the server has opened its device and a moment longer, until it listens."""
         self.serves_udp(server, server.address, 4791)
         time.sleep(0.5)
 
     def connects(self, client, address, server, **more):
-        """Returns what a client said that succeeded. A riostream that is refused looks for ever."""
+        """Returns the output of a client that succeeded. A refused riostream would try for ever."""
         self.listens_soon(server)
         for _ in range(dropin.SECONDS * 5):
             with dropin.Ended(client.split(), address, **more) as program:
@@ -68,7 +68,7 @@ class Rsockets(dropin.DropIn):
         return server
 
     def stream(self, program, options, at=(SERVER, CLIENT)):
-        """Both ends are to succeed, and to have carried what they say."""
+        """Both ends must succeed, and must have transferred the reported amount."""
         port = dropin.free_port()
         with self.serve(f'{program} -b {at[0]} -p {port} {options}', at[0]) as server:
             said = self.connects(f'{program} -s {at[0]} -p {port} {options}', at[1], server)
@@ -91,7 +91,7 @@ class Rsockets(dropin.DropIn):
         self.stream('rstream', STREAMS[0], at=(CLIENT, SERVER))
 
     def test_datagrams(self):
-        """A server goes on for ever."""
+        """A server does not end by itself."""
         port = dropin.free_port()
         with self.serve(f'udpong -b {LOOPBACK} -p {port}', LOOPBACK) as server:
             self.serves_udp(server, LOOPBACK, port)
@@ -104,7 +104,7 @@ class Rsockets(dropin.DropIn):
             self.assertIsNone(server.poll())
 
     def test_files(self):
-        """A server goes on for ever, and listens everywhere."""
+        """A server does not end by itself, and listens on all addresses."""
         with tempfile.TemporaryDirectory(prefix='cairn-dropin-') as folder, self.serve('rcopy', SERVER) as server:
             for size in (1, 3_000_001) if FULL else (300_001,):
                 with self.subTest(size=size):
@@ -119,7 +119,7 @@ class Rsockets(dropin.DropIn):
         for killed in (0, 1):
             with self.subTest(killed=('server', 'client')[killed]), contextlib.ExitStack() as programs:
                 port = dropin.free_port()
-                endless = f'-p {port} -I 100000000 -C 1 -S 64 -T a'  # who does not poll waits for ever, as on adapters
+                endless = f'-p {port} -I 100000000 -C 1 -S 64 -T a'  # without polling it waits for ever, as on adapters
                 server = programs.enter_context(self.serve(f'rstream -b {SERVER} {endless}', SERVER))
                 self.listens_soon(server)
                 client = programs.enter_context(self.serve(f'rstream -s {SERVER} {endless}', CLIENT))

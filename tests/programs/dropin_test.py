@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Unmodified verbs programs with our libibverbs.so.1 and librdmacm.so.1 in the place of the installed ones: two
-processes, an address each.
+"""Unmodified verbs programs with our libibverbs.so.1 and librdmacm.so.1 in place of the installed ones: two processes,
+an address each.
 
     dropin_test.py LIBIBVERBS LIBRDMACM [--full]    --full: the programs that a short run leaves out
 """
@@ -22,17 +22,17 @@ import listening
 LIBRARY, RDMACM = (os.path.abspath(path) for path in sys.argv[1:3])
 FULL = '--full' in sys.argv[3:]
 INSTALLED = '/usr/lib/x86_64-linux-gnu/'
-PRIVATE = '@@CAIRN_'  # names that our libraries share
-NET = [127, os.getpid() // 250 % 250 + 1, os.getpid() % 250]  # of this run: others may run beside it
+PRIVATE = '@@CAIRN_'  # names that only our libraries use
+NET = [127, os.getpid() // 250 % 250 + 1, os.getpid() % 250]  # of this run; others may run at the same time
 SERVER, CLIENT = (('{}.{}.{}.' + host).format(*NET) for host in ('2', '3'))
 SHARED, ALONE, RACED, KILLED, FOREIGN, UNSHARED, TAKEN, COUNTED, UNUSED = (
     '{}.{}.{}.{}'.format(*NET, host) for host in range(4, 13))
 SECONDS = 60
-# Of programs over rdma_cm.
-ENDLESS = ('rping, many in turn', 'cmtime')  # their servers go on
-# The server does not listen yet.
+# Some programs over rdma_cm.
+ENDLESS = ('rping, many in turn', 'cmtime')  # their servers do not end
+# The output of a client while the server does not listen yet.
 NOT_YET = re.compile(r'REJECTED[;,]? error: 8|UNREACHABLE[;,]? error: 1\b|Unexpected CM event bl blka 8')
-SAYS = {'fio': 'err= 0'}  # of programs whose exit code is 0 in any case
+SAYS = {'fio': 'err= 0'}  # the success line of programs whose exit code is always 0
 
 
 def environment(devices, **more):
@@ -41,7 +41,7 @@ def environment(devices, **more):
 
 
 def brokers(address):
-    """The processes that are brokers of the address."""
+    """Returns the processes that are brokers of the address."""
     found = []
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
@@ -55,7 +55,7 @@ def brokers(address):
 
 
 class Ended(subprocess.Popen):
-    """A program that has ended, with all that it started, when its block is left, however that comes about."""
+    """A program that has ended, with all processes that it started, when its block is left for any reason."""
 
     def __init__(self, command, address, devices=None, preexec=None, **more):
         devices = devices or (address and f'cairn0={address}')
@@ -99,7 +99,7 @@ class DropIn(unittest.TestCase):
             self.skipTest(f'{program} is not installed (scripts/deps tests)')
 
     def settles(self, ready, server, fault):
-        """Waits until `ready` says so; the server lives."""
+        """Waits until `ready` returns true; the server lives."""
         for _ in range(SECONDS * 50):
             if ready():
                 return
@@ -113,7 +113,8 @@ class DropIn(unittest.TestCase):
 
     def pair(self, program, *arguments, addresses=(SERVER, CLIENT), before=lambda: None, meanwhile=lambda: None,
              pcap=None, preexec=None, **more):
-        """Both ends are to succeed: one that talks to itself is no success. `pcap`: a folder for captures."""
+        """Runs both ends, which must succeed; a program that talks to itself is no success. `pcap` is a folder for
+        captures."""
         self.needs(program)
         if 'XRC' in arguments:
             self.share_domains()
@@ -132,7 +133,7 @@ class DropIn(unittest.TestCase):
             self.assertEqual(server.returncode, 0, out + err)
 
     def awaits(self, address, server):
-        """Until the server has opened its device. It listens a moment later."""
+        """Waits until the server has opened its device. It listens a moment later."""
         wanted = ''.join(f'{int(part):02X}' for part in reversed(address.split('.')))
         for _ in range(SECONDS * 50):
             with open('/proc/net/udp', encoding='ascii') as table:
@@ -145,11 +146,11 @@ class DropIn(unittest.TestCase):
         self.fail('the server has not opened its device')
 
     def connect(self, name, server_command, client_command, at=SERVER, to=CLIENT):
-        """Both ends are to succeed."""
+        """Runs both ends, which must succeed."""
         where = {'s': at, 'c': to, 'p': free_port()}
         self.needs(server_command.split()[0])
         with Ended(server_command.format(**where).split(), at) as server:
-            if name.startswith(('qperf', 'fi_pingpong')):  # which open their device when they are asked
+            if name.startswith(('qperf', 'fi_pingpong')):  # they open their device at a request
                 self.listens(where['p'], server)
             else:
                 self.awaits(at, server)
@@ -169,14 +170,15 @@ class DropIn(unittest.TestCase):
             self.assertIn(said, out)
 
     def share_domains(self):
-        """perftest leaves files by which its ends share domains, and fails if they are another user's."""
+        """Skips the test if other users' domain files of perftest are there, which make it fail. Deletes our own at the
+        end."""
         for path in glob.glob('/tmp/xrc_domain*'):
             if os.stat(path).st_uid != os.getuid():
                 self.skipTest(f'{path} is of another user, whose perftest left it')
         self.addCleanup(lambda: [os.unlink(path) for path in glob.glob('/tmp/xrc_domain*')])
 
     def kill_server(self, server_at, client_at):
-        """In the midst of a pingpong, which ends by that at the other end."""
+        """Kills the server during a pingpong, which ends the pingpong at the other end."""
         self.needs('ibv_rc_pingpong')
         port = free_port()
         command = ['ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
@@ -192,7 +194,7 @@ class DropIn(unittest.TestCase):
 
 
 class Library(DropIn):
-    # Of rdma-core 45 to 56: its own libraries, which programs are linked with, ask for them when they are loaded.
+    # Symbols of rdma-core 45 to 56 that its own libraries need when they are loaded; programs are linked with these.
     NEWER = {f'{name}@@IBVERBS_PRIVATE_34' for name in ('ibv_cmd_create_cq_ex2', 'ibv_wr_opcode_str')}
 
     def test_it_exports_what_the_installed_one_does(self):
@@ -211,15 +213,15 @@ class Library(DropIn):
 
 
 class Machines(DropIn):
-    """The libraries run where they were not built, and under valgrind."""
+    """The libraries on other machines than the one of the build, and under valgrind."""
 
     # AVX-512: its registers and masks, and 32 bytes of carry-less multiplication, which only newer CPUs have.
     NEWER = re.compile(r'%zmm|%k[0-7]|%[xy]mm(1[6-9]|2\d|3[01])|vpclmul\w+ .*%ymm')
-    CHOSEN = ('crc32_wide',)  # functions that are called where the CPU has what they need
+    CHOSEN = ('crc32_wide',)  # functions that are called if the CPU supports them
 
     def instructions(self, path):
-        """Pairs of a function's name and a line of its listing. They are those of a copy: a listing takes long on a
-        busy machine, and what it lists may be linked anew meanwhile."""
+        """Returns pairs of a function's name and a line of its listing. It lists a copy: on a busy machine this takes
+        long, and the library may be linked anew meanwhile."""
         with tempfile.TemporaryDirectory() as folder:
             copy = shutil.copy(path, folder)
             with subprocess.Popen(['objdump', '-d', '--no-show-raw-insn', copy], stdout=subprocess.PIPE,
@@ -241,7 +243,7 @@ class Machines(DropIn):
                 if self.NEWER.search(line):
                     self.assertIn(function, chosen, f'{path}: {line}')
                     seen.add(function)
-        self.assertEqual(seen != set(), chosen != set())  # the search finds what there is
+        self.assertEqual(seen != set(), chosen != set())  # the search can find such instructions
 
     @unittest.skipUnless(FULL, 'not in a short run')
     def test_a_pingpong_runs_under_valgrind(self):
@@ -323,7 +325,7 @@ class Pingpongs(DropIn):
 
 
 class OneAddress(DropIn):
-    """Programs that share an address by the broker."""
+    """Programs that share an address through the broker."""
 
     def settled(self, look, wanted):
         for _ in range(SECONDS * 50):
@@ -349,7 +351,7 @@ class OneAddress(DropIn):
         code, out, err = run('setsid', 'sh', '-c', 'x=$(ibv_devinfo); echo "$x"; wait', devices=f'cairn0={ALONE}')
         self.assertEqual((code, err), (0, ''))
         self.assertIn('cairn0', out)
-        broker = self.one_broker(ALONE)  # it outlives the shell, which waited for its pipe
+        broker = self.one_broker(ALONE)  # it survives the shell, which waited for its pipe
         with open(f'/proc/{broker}/stat', encoding='ascii') as file:
             _, _, session, terminal = file.read().rpartition(')')[2].split()[1:5]
         self.assertEqual((int(session), terminal), (broker, '0'))
@@ -380,7 +382,7 @@ class OneAddress(DropIn):
             self.one_broker(RACED)
 
     def test_programs_survive_their_broker(self):
-        """One waits for the other meanwhile, or both talk."""
+        """One of them waits for the other meanwhile, or both talk."""
         killed = []
 
         def kill():
@@ -389,7 +391,7 @@ class OneAddress(DropIn):
 
         def kill_and_look():
             kill()
-            self.one_broker(KILLED, but=killed[-1])  # who is there starts the next one, and who comes finds it
+            self.one_broker(KILLED, but=killed[-1])  # running programs start the next broker, and new ones find it
             code, out, err = run('ibv_devinfo', devices=f'cairn0={KILLED}')
             self.assertEqual((code, err), (0, ''), out)
 
@@ -426,12 +428,12 @@ class OneAddress(DropIn):
             self.assertNotEqual(code, 0, out)
             self.assertRegex(err, rf'UDP {re.escape(FOREIGN)} port 4791 belongs to programs of root \(uid 0\): '
                                   rf'their broker is process {self.one_broker(FOREIGN)}')
-        for user in ('--reuid=65534', '--reuid=65533', '--reuid=0'):  # at once, when the last program has gone
+        for user in ('--reuid=65534', '--reuid=65533', '--reuid=0'):  # at once after the last program
             code, out, err = run('setpriv', user, '--clear-groups', 'ibv_devinfo', devices=f'cairn0={FOREIGN}')
             self.assertEqual((code, err), (0, ''), out)
 
 
-# A port whose address goes and comes, and whose interface does. Each line of the watcher answers a step.
+# A port whose address and interface go and come back. Each line of the watcher answers a step.
 NAMESPACE = '''
 ip link set lo up && ip addr add {address}/32 dev lo || exit 1
 ibv_asyncwatch > "$0" & watcher=$!
@@ -491,7 +493,7 @@ CONNECTING_FULL = (
                             ('ib_send_bw', '-e'), ('ib_send_lat', ''), ('ib_send_bw', '-c UD'))),
     *((f'qperf {test}', 'qperf -lp {p}', f'qperf {{s}} -lp {{p}} -t 1 -cm 1 {test} quit')
       for test in ('rc_bw', 'rc_lat', 'rc_rdma_write_lat')),
-    # fio's client sends without being asked, and has no RNR retry: there is a receive request for each message.
+    # fio's client sends without being asked, and has no RNR retry, so there is a receive request for each message.
     *((f'fio {verb}', 'fio --name=server --ioengine=rdma --port={p} --rw=read --bs=64k --size=8m --iodepth=128',
        'fio --name=client --ioengine=rdma --hostname={s} --port={p} --bs=64k --size=8m --iodepth=8 --rw=write '
        f'--verb={verb}') for verb in ('write', 'read', 'send')),
@@ -508,7 +510,7 @@ class Connecting(DropIn):
                 self.connect(*row)
 
     def test_one_listener_behind_another_at_a_shared_address(self):
-        """perftest ends its first listener and makes the next one at the same port, while its client connects."""
+        """perftest ends its first listener and makes the next one at the same port while its client connects."""
         for number in range(50 if FULL else 2):
             for transport in ('UD', 'RC'):
                 with self.subTest(transport=transport, number=number):
@@ -516,7 +518,7 @@ class Connecting(DropIn):
                     self.connect('ib_send_bw', command, command + ' {s}', at=SHARED, to=SHARED)
 
     def test_a_server_that_is_stopped_for_a_while_is_waited_for(self):
-        """As an adapter goes on acknowledging for a program that a debugger has stopped."""
+        """An adapter also acknowledges for a program that a debugger has stopped."""
         self.needs('rping')
         port = free_port()
         with Ended(f'rping -s -a {SERVER} -p {port}'.split(), SERVER) as server:
@@ -533,7 +535,7 @@ class Connecting(DropIn):
 
     def test_an_address_without_a_device_is_told_once(self):
         self.needs('rping')
-        nowhere = '10.9.8.7'  # of no interface
+        nowhere = '10.9.8.7'  # an address that no interface has
         for side, address, wanted in (
                 ('-s', UNUSED, f'no device has the address {UNUSED}; '
                                f'CAIRN_DEVICES=cairn0={SERVER},cairn1={UNUSED} gives it one'),
@@ -551,7 +553,7 @@ class Connecting(DropIn):
 
     @unittest.skipUnless(FULL, 'not in a short run')
     def test_libfabric(self):
-        """A server finds itself by the host's name, and that leads to 127.0.0.1 here."""
+        """A server finds itself by the host's name, which resolves to 127.0.0.1 here."""
         for kind in ('msg', 'rdm'):
             with self.subTest(kind=kind):
                 options = f'-p {"verbs" if kind == "msg" else "verbs;ofi_rxm"} -e {kind} -d cairn0 -I 10'

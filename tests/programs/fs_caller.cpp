@@ -1,10 +1,10 @@
-// Calls libcairnfs as it is told, line by line, so that tests of whole programs can be written in Python.
+// Calls libcairnfs as its input says, line by line, so that tests of whole programs can be written in Python.
 //
 //     fs_caller SOCKET TIMEOUT_MS
 //
-// A line is a name and arguments; paths are percent-encoded. It is answered with a line: a result, as the library
-// returns it, and words. Behind the line "pwrite FILE OFFSET BYTES" come the bytes, and so do they behind the answer to
-// "pread FILE OFFSET BYTES". A file is a number that "open" has returned.
+// A line is a name and arguments; paths are percent-encoded. The answer is a line with the library's result, and words.
+// The bytes follow the line "pwrite FILE OFFSET BYTES", and the answer to "pread FILE OFFSET BYTES". A file is a number
+// that "open" has returned.
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What other file systems of this kind get wrong, odd names, and damaged stores: cairn-fsd, cairn-fs and libcairnfs as
-their users meet them.
+"""Errors of other file systems of this kind, odd names, and damaged stores, with cairn-fsd, cairn-fs and libcairnfs as
+users run them.
 
     fs_faults_test.py CAIRN_FSD CAIRN_FS FS_CALLER
 """
@@ -86,7 +86,7 @@ class Peers(FsCase):
             self.assertLessEqual(caller.statfs()[1], before - 6 * 20 * CHUNK)
             for number in range(6):
                 caller.call('unlink', f'/file{number}')
-            kept = 2 << 20  # the log may be longer for a while
+            kept = 2 << 20  # the log may be longer for some time
             self.await_that('the space is free', lambda: caller.statfs()[1] > before - kept * daemon.shards)
             caller.write_all('/open', os.urandom(20 * CHUNK))
             file = caller.open('/open', os.O_RDONLY)
@@ -230,7 +230,7 @@ class GoneDaemon(FsCase):
 
 class Damage(FsCase):
     def flip(self, daemon, pattern):
-        """A byte of the block that begins with these bytes."""
+        """Flips a byte of the block that begins with these bytes."""
         found = 0
         for store in daemon.stores():
             with open(store, 'r+b') as file:
@@ -268,7 +268,7 @@ class Damage(FsCase):
                 self.assertEqual(out.splitlines()[0], '/deep/a\\x0afile: 1 damaged blocks')
                 self.assertIn('1 are damaged, of 1 files', out)
                 self.assertEqual(daemon.tool('fsck')[0], 0)
-                self.assertEqual(caller.pwrite(file, 20 * 4096, data[20 * 4096:21 * 4096]), 4096)  # heals it
+                self.assertEqual(caller.pwrite(file, 20 * 4096, data[20 * 4096:21 * 4096]), 4096)  # this repairs it
                 self.assertEqual(caller.pread(file, 0, len(data)), data)
                 self.assert_sound(daemon)
                 daemon.stop()
@@ -291,7 +291,7 @@ class Damage(FsCase):
         caller = self.caller(daemon)
         for number in range(files):
             caller.write_all(f'/directory/comes{number}', data)
-            for way in 'abc':  # most of these names are not at their file's home
+            for way in 'abc':  # most of these names are at another shard than their file's home
                 caller.call('link', f'/directory/comes{number}', f'/directory/{way * (number + 1)}')
             caller.call('unlink', f'/directory/goes{number}')
         caller.end()
@@ -316,7 +316,7 @@ class Standstills(FsCase):
         file = caller.open('/file', os.O_CREAT | os.O_RDWR)
         data = os.urandom(4 * CHUNK)
         daemon.process.send_signal(signal.SIGSTOP)
-        # To one shard at least it has no channel yet, and waits two seconds for that.
+        # The client has no channel yet to at least one shard, and waits two seconds for it.
         caller.send('pwrite', file, 0, len(data), data=data)
         time.sleep(2.5)
         daemon.process.send_signal(signal.SIGCONT)

@@ -22,7 +22,7 @@ CPUS = ','.join(map(str, machine.cpus()))
 
 
 class Sockets:
-    """Addresses of this machine's own."""
+    """Addresses of this machine."""
 
     def __init__(self, folder, nodes):
         self.hosts = [f'127.{os.getpid() % 250 + 1}.{os.getpid() // 250 % 250}.{host + 1}' for host in range(nodes)]
@@ -32,8 +32,8 @@ class Sockets:
 
 
 class Memif:
-    """A link between two processes. DPDK's client end connects once: node 0, which makes the socket, is the first to
-    start, and stays."""
+    """A link between two processes. DPDK's client end connects only once, so node 0, which makes the socket, starts
+    first and stays."""
 
     def __init__(self, folder, nodes):
         self.folder, self.lives = folder, 0
@@ -49,7 +49,7 @@ class Memif:
 
 
 class Node:
-    """A daemon that can be killed, and come back."""
+    """A daemon that can be killed and started again."""
 
     def __init__(self, case, number):
         self.case, self.number, self.process = case, number, None
@@ -81,7 +81,7 @@ class Node:
             time.sleep(0.05)
 
     def await_line(self, words):
-        """The last line that has these words; a line comes in pieces."""
+        """Returns the last line that has these words; a line comes in pieces."""
         self.await_log(words)
         for _ in range(400):
             lines = [line for line in self.log().split('\n')[:-1] if words in line]
@@ -105,7 +105,7 @@ class Node:
                               check=True).stdout
 
     def peers(self):
-        """How many connections to other nodes' shards it has."""
+        """Returns how many connections to other nodes' shards it has."""
         counts = {name: re.findall(rf' fs_peers_{name} (\d+)', self.log()) for name in ('found', 'lost')}
         return int(([0] + counts['found'])[-1]) - int(([0] + counts['lost'])[-1])
 
@@ -132,7 +132,7 @@ class NodesCase(unittest.TestCase):
         self.await_all_found()
 
     def await_all_found(self):
-        """Shards that have lost each other fail calls that need both."""
+        """Waits until all shards have found each other: before that, calls that need two shards fail."""
         wanted = self.shards ** 2 * (self.many - 1)
         end = time.monotonic() + 30
         while any(node.peers() != wanted for node in self.nodes):
@@ -165,7 +165,8 @@ class NodesCase(unittest.TestCase):
         self.assert_sound()
 
     def killed_ones_lose_nothing(self, mortal):
-        """What was written from anywhere is there from anywhere, after each of these has been killed in mid-work."""
+        """Data written by any client is there for any client, after each of these nodes has been killed during its
+        work."""
         self.start_all()
         written = {}
         for number in mortal:
@@ -194,7 +195,7 @@ class NodesCase(unittest.TestCase):
         self.assertIn('nothing is damaged', self.nodes[0].fs('scrub'))
 
     def many_calls_at_once(self):
-        """Far more than a connection between two shards has room for."""
+        """Makes far more calls than a connection between two shards has room for."""
         self.start_all()
         runs = [subprocess.Popen([PROGRAMS.tool, '--socket', node.socket, 'bench', what, '--files', '2000', '--size',
                                   '16M', '--in-flight', '64'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -320,7 +321,7 @@ class TwoShardsOverMemif(NodesCase):
 
 
 def can_run():
-    """Sockets of this machine's own addresses, with io_uring."""
+    """Returns whether there are sockets with this machine's own addresses, and io_uring."""
     with tempfile.TemporaryDirectory() as folder:
         host = Sockets(folder, 1).hosts[0]
         probe = subprocess.Popen([PROGRAMS.fsd, '--port', f'uring:{host}', '--shm-prefix', os.path.join(folder, 'p'),

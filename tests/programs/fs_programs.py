@@ -1,5 +1,5 @@
-"""What tests of the file system's programs share: a daemon that is killed and started again, clients that do what they
-are told, and clients that do what the library would not."""
+"""Shared by tests of the file system's programs: a daemon that is killed and started again, clients driven by a test,
+and clients that send messages that the library would not send."""
 import contextlib
 import errno
 import mmap
@@ -15,22 +15,22 @@ import urllib.parse
 
 MAGIC, VERSION, HELLO, WELCOME, CHANNEL, REFUSAL = 0x73664363, 1, 1, 2, 3, 4
 HEAD = struct.Struct('<IHH')
-RESULT_S = 60  # that a test waits for what takes a moment
+RESULT_S = 60  # how long a test waits for short operations
 
 
 class Folder:
-    """Of the programs under test."""
+    """The folder of the programs under test."""
 
     def __init__(self, fsd, tool, caller):
         self.fsd, self.tool, self.caller = map(os.path.abspath, (fsd, tool, caller))
 
 
 class Failed(OSError):
-    """What the library answered."""
+    """The error that the library returned."""
 
 
 class Daemon:
-    """cairn-fsd on stores of its own; it can be killed, and come back."""
+    """cairn-fsd on stores of its own; it can be killed and started again."""
 
     def __init__(self, programs, folder, shards=1, capacity='64M', *more):
         self.programs, self.folder = programs, folder
@@ -40,7 +40,7 @@ class Daemon:
         self.arguments = [programs.fsd, '--pmem-path', self.store, '--allow-fake-pmem', '--capacity', capacity,
                           '--chunk-size', '64K', '--daemons-per-node', str(shards), '--shm-prefix', self.prefix, *more]
         self.shards, self.process, self.lines = shards, None, []
-        self.user = None  # who starts it
+        self.user = None  # the user that starts it
 
     def stores(self):
         return [self.store] if self.shards == 1 else [f'{self.store}.{shard}' for shard in range(self.shards)]
@@ -56,7 +56,7 @@ class Daemon:
         raise AssertionError(f'cairn-fsd: {self.process.stderr.read()}')
 
     def stop(self, how=signal.SIGTERM):
-        """Its exit code."""
+        """Stops the daemon. Returns its exit code."""
         self.process.send_signal(how)
         code = self.process.wait(timeout=RESULT_S)
         self.process.stdout.close()
@@ -82,14 +82,14 @@ class Daemon:
             return 'cairn-channel' in maps.read()
 
     def tool(self, *arguments, data=None, user=None):
-        """Exit code, what cairn-fs prints, and what it complains of."""
+        """Runs cairn-fs. Returns the exit code, its output, and its complaints."""
         done = subprocess.run([self.programs.tool, '--socket', self.socket, *arguments], input=data,
                               capture_output=True, check=False, timeout=RESULT_S, user=user)
         return done.returncode, done.stdout.decode(errors='surrogateescape'), done.stderr.decode()
 
 
 class Caller:
-    """A process with the library in it. A call that fails raises Failed, with the errno."""
+    """A process that uses the library. A failed call raises Failed, with the errno."""
 
     def __init__(self, daemon, timeout_ms=30000, user=None, **environment):
         self.process = subprocess.Popen([daemon.programs.caller, daemon.socket, str(timeout_ms)],
@@ -130,7 +130,7 @@ class Caller:
         return self.call('pwrite', file, offset, len(data), data=data)
 
     def stat(self, path, name='stat'):
-        """mode, links, uid, gid, size, time of the last change in ns"""
+        """Returns mode, links, uid, gid, size, time of the last change in ns."""
         self.send(name, path)
         return [int(word) for word in self.receive(name)[1]]
 
@@ -139,7 +139,7 @@ class Caller:
         return [bytes.fromhex(word) for word in self.receive('list')[1]]
 
     def statfs(self):
-        """bytes, free bytes"""
+        """Returns bytes, free bytes."""
         self.send('statfs')
         return [int(word) for word in self.receive('statfs')[1]]
 
@@ -170,7 +170,7 @@ class Caller:
 
 
 class Raw:
-    """Says what a client says, and more, without the library."""
+    """Sends the messages of a client, and others, without the library."""
 
     def __init__(self, path, number=0):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -185,7 +185,7 @@ class Raw:
         self.socket.send(HEAD.pack(MAGIC, VERSION, kind) + body)
 
     def receive(self):
-        """The kind of the message, its body, and the descriptors that came with it; None if the daemon hung up."""
+        """Returns the kind of the message, its body, and its descriptors; None if the daemon closed the connection."""
         packet, fds, _, _ = socket.recv_fds(self.socket, 65536, 4)
         if not packet:
             return None, b'', []
@@ -200,7 +200,7 @@ class Raw:
         return fds
 
     def channel(self, shard=0):
-        """The segment, mapped, and the doorbell's descriptor."""
+        """Returns the mapped segment and the doorbell's descriptor."""
         fds = self.channel_descriptors(shard)
         memory = mmap.mmap(fds[0], 0)
         os.close(fds[0])
@@ -211,7 +211,7 @@ class Raw:
 
 
 class FsCase(unittest.TestCase):
-    """Ends what it has started."""
+    """Ends the processes that it has started."""
     programs = None
 
     def setUp(self):
@@ -230,7 +230,7 @@ class FsCase(unittest.TestCase):
         return caller
 
     def fails(self, number, call, *arguments):
-        """The call fails with this errno."""
+        """Checks that the call fails with this errno."""
         with self.assertRaises(Failed) as failed:
             call(*arguments)
         self.assertEqual(errno.errorcode[failed.exception.errno], errno.errorcode[number])
@@ -242,15 +242,15 @@ class FsCase(unittest.TestCase):
             time.sleep(0.01)
 
     def assert_sound(self, daemon, user=None):
-        """Neither fsck nor scrub finds anything."""
+        """Checks that neither fsck nor scrub finds anything."""
         for command, words in (('fsck', 'nothing is wrong'), ('scrub', 'nothing is damaged')):
             code, out, err = daemon.tool(command, user=user)
             self.assertEqual((code, err), (0, ''), out)
             self.assertIn(words, out)
 
     def assert_sound_but_for_chunks(self, daemon):
-        """Chunks that their writers told nobody of are looked for a minute later: see fs/shard/sweeper.hpp. Returns
-        fsck's last line."""
+        """As assert_sound(), but ignores unreported chunks, which are looked for a minute later (fs/shard/sweeper.hpp).
+        Returns fsck's last line."""
         _, out, err = daemon.tool('fsck')
         *findings, summary = out.splitlines()
         self.assertEqual(err, '')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients that tell files' homes of sizes later, beside one that does not.
+"""Clients that report sizes to files' homes later, next to a client that does not.
 
     fs_relaxed_test.py CAIRN_FSD CAIRN_FS FS_CALLER
 """

@@ -3,8 +3,8 @@
 
     fs_storm_test.py CAIRN_FSD CAIRN_FS FS_CALLER [TEST...]
 
-$CAIRN_FS_SEED repeats what a seed has done, as far as the machine does. With $CAIRN_SOAK_MINUTES it goes on for so
-long.
+$CAIRN_FS_SEED repeats the choices of a seed, as far as the machine's timing allows. $CAIRN_SOAK_MINUTES says how long
+the test goes on.
 """
 import errno
 import os
@@ -25,7 +25,7 @@ SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
 
 
 class Content:
-    """Of a file, and how many names it has."""
+    """The content of a file, and how many names it has."""
 
     def __init__(self):
         self.data, self.links = bytearray(), 1
@@ -40,8 +40,8 @@ class Content:
 
 
 class Writer(threading.Thread):
-    """Works in a directory of its own, and knows what every call has to answer and what has to be there then: each
-    call is made once, whether the daemon lives or not."""
+    """Works in a directory of its own. It knows the correct answer of each call and the resulting files. Each call is
+    made once, whether the daemon lives or not."""
 
     def __init__(self, caller, root, seed):
         super().__init__(daemon=True)
@@ -52,7 +52,7 @@ class Writer(threading.Thread):
         caller.call('mkdir', root + '/d', 0o755)
 
     def run(self):
-        # Directories that change wait two seconds after a restart, for what other shards were told before.
+        # After a restart, changes of directories wait two seconds for earlier answers to other shards.
         works = [self.write, self.write, self.append, self.cut, self.move, self.link, self.remove, self.look] * 12
         works += [self.make_directory] * 2 + [self.move_directory]
         try:
@@ -164,7 +164,7 @@ class Writer(threading.Thread):
             assert self.caller.read_all(path) == self.files[path].data, f'{path} has other bytes'
 
     def check(self, caller):
-        """All that was answered is there, and nothing else."""
+        """Checks that the directory has the effects of all answered calls, and nothing else."""
         for directory in self.directories:
             names = {path[len(directory) + 1:] for path in [*self.files, *self.directories]
                      if path.startswith(directory + '/') and '/' not in path[len(directory) + 1:]}
@@ -178,7 +178,7 @@ class Writer(threading.Thread):
 class Storms(FsCase):
     def storm(self, shards, kills, seed):
         chance = random.Random(seed)
-        daemon = self.daemon(shards, '256M')  # what is removed stays for ten seconds after each start
+        daemon = self.daemon(shards, '256M')  # removed files stay for ten seconds after each start
         writers = [Writer(self.caller(daemon, timeout_ms=90000), f'/writer{number}', f'{seed} {number}')
                    for number in range(3)]
         for writer in writers:
@@ -186,8 +186,8 @@ class Storms(FsCase):
         until = time.monotonic() + SOAK_S / 3
         killed = 0
         while killed < kills or time.monotonic() < until:
-            # On a busy machine clients are long in coming back, and one that never got to work would time out. Changes
-            # of directories, which wait longest, meet three kills at most.
+            # On a busy machine clients come back late, and one that never started to work would time out. Changes of
+            # directories, which wait longest, meet three kills at most.
             enough, calls = all if killed % 3 == 2 else any, [writer.calls for writer in writers]
             self.await_that('they work again', lambda: enough(
                 writer.calls > before or writer.failure for writer, before in zip(writers, calls)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cairn-fsd as its operators meet it: lines, exit codes, files, signals, restarts; and its clients' socket.
+"""cairn-fsd as operators use it: output, exit codes, files, signals, restarts; and its clients' socket.
 
     fsd_test.py PROGRAM
 """
@@ -38,7 +38,7 @@ class Fsd(unittest.TestCase):
         return program
 
     def start(self, *arguments):
-        """The program, and the lines that it says before it is ready."""
+        """Returns the program, and its lines until it is ready."""
         program = self.spawn(*arguments)
         lines = []
         for line in program.stdout:
@@ -52,7 +52,7 @@ class Fsd(unittest.TestCase):
         self.assertEqual(program.wait(timeout=20), 0 if how != signal.SIGKILL else -signal.SIGKILL)
 
     def refused(self, *arguments, words):
-        """The program ends by itself with 2, and one line that has these words and a remedy."""
+        """Checks that the program ends by itself with 2, and one line that has these words and a remedy."""
         program = self.spawn(*arguments)
         out, err = program.communicate(timeout=20)
         self.assertEqual((program.returncode, out), (2, ''))
@@ -66,7 +66,7 @@ class Fsd(unittest.TestCase):
         return client
 
     def connect_when_there_is_room(self):
-        """The descriptors of a client that has gone are closed before its place is free."""
+        """Connects as soon as there is room. A gone client's descriptors are closed before its place is free."""
         for _ in range(1000):
             with contextlib.suppress(AssertionError):
                 return self.connect()
@@ -119,7 +119,7 @@ class Fsd(unittest.TestCase):
     def test_wrong_arguments_end_with_2(self):
         self.refused('--capacity', '3M', words=['--capacity', '3M'])
         self.refused('--capacity', '64M', '--queue-depth', '65', words=['--queue-depth'])
-        self.refused('--data-path', self.store, words=[self.store])  # absent, and no length to make it with
+        self.refused('--data-path', self.store, words=[self.store])  # absent, and without a length to make it
         self.refused('--shm-prefix', self.folder + '/absent/fs', words=[self.folder + '/absent', '--shm-prefix'])
         self.refused('--key-file', self.folder + '/absent', words=['key file'])
         self.refused('--unknown', words=['--unknown'])
@@ -178,7 +178,7 @@ class Fsd(unittest.TestCase):
             for client in clients:
                 for fd in client.channel_descriptors() + client.channel_descriptors():
                     os.close(fd)
-            clients[0].send(CHANNEL, struct.pack('<H', 0))  # gone before it is answered
+            clients[0].send(CHANNEL, struct.pack('<H', 0))  # the client has gone before the answer
             for client in clients:
                 client.close()
             for _ in range(1000):
@@ -206,7 +206,7 @@ class Fsd(unittest.TestCase):
         self.assertEqual(self.connect(number).number, number)
         self.stop(program)
         program, _ = self.start(*arguments, '--format')
-        self.assertNotEqual(self.connect(number).number, number)  # another file system's
+        self.assertNotEqual(self.connect(number).number, number)  # the number belongs to another file system
 
     def test_an_idle_daemon_takes_no_cpu(self):
         program, _ = self.start('--capacity', '64M', '--daemons-per-node', '2', '--stats', '1')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs of the distribution that are known to work, beside those of dropin_test.py: see README.md.
+"""Programs of the distribution that are known to work, in addition to those of dropin_test.py: see README.md.
 
     known_programs_test.py LIBIBVERBS LIBRDMACM CAIRN_RUN
 
@@ -39,7 +39,7 @@ class Known(dropin.DropIn):
             self.skipTest(f'{program} is not installed (apt-get install {package})')
 
     def build(self, compiler, source, needed, package, *options):
-        """A program of tests/programs/known; skips if the package is not installed."""
+        """Builds a program of tests/programs/known; skips if the package is not installed."""
         self.needs_package(compiler[0], package)
         if not os.path.exists(needed):
             self.skipTest(f'{needed} is not there (apt-get install {package})')
@@ -67,7 +67,7 @@ class Known(dropin.DropIn):
 
 
 class Mpi(Known):
-    """Without UCX's transport `self`: it has no part in the progress that others' atomics need (README.md)."""
+    """Runs MPI without UCX's transport `self`, which makes no progress for others' atomics (README.md)."""
     UCX = {'UCX_TLS': 'rc_verbs,ud_verbs', 'UCX_WARN_UNUSED_ENV_VARS': 'n'}
 
     def test_mpich(self):
@@ -120,13 +120,13 @@ class Iser(Known):
                               check=False)
 
     def test_tgt_and_libiscsi(self):
-        """A session after the other: the event thread of one may go on when the next begins."""
+        """Runs one session after the other: the event thread of one may still run when the next begins."""
         self.needs_package('tgtd', 'tgt')
         self.needs_package('iscsi-inq', 'libiscsi-bin')
         disk = f'{self.folder}/disk'
         with open(disk, 'wb') as file:
             file.truncate(16 << 20)
-        port = str(20000 + os.getpid() % 10000)  # it takes none above 32767
+        port = str(20000 + os.getpid() % 10000)  # it takes no port above 32767
         with dropin.Ended(['tgtd', '-f', '-C', self.CONTROL, '--iscsi', f'portal=127.0.0.1:{dropin.free_port()}',
                            '--iser', f'port={port}'], SERVER) as target:
             new = '--op new --mode target --tid 1 -T'.split()
@@ -147,8 +147,8 @@ class Iser(Known):
 
 
 class Dapl(Known):
-    """The provider over rdma_cm: that of `ucm` addresses by LIDs, which RoCE has not."""
-    DTEST_PORT = 15828  # of TCP, where dtest's ends tell each other who they are
+    """The provider over rdma_cm; the provider `ucm` addresses by LIDs, which RoCE does not have."""
+    DTEST_PORT = 15828  # the TCP port at which dtest's ends exchange addresses
 
     def setting(self, address):
         path = f'{self.folder}/{address}.conf'
@@ -178,7 +178,7 @@ class Dapl(Known):
 
 
 class Ceph(Known):
-    """A monitor and an object store, whose messages go over queue pairs, and a file that comes back as it was."""
+    """A monitor and an object store with messages over queue pairs, and a file that comes back as it was."""
     SETTINGS = '''[global]
 fsid = {fsid}
 mon host = v1:{address}:{port}
@@ -219,7 +219,7 @@ osd data = {folder}/osd
             file.write(self.SETTINGS.format(fsid=self.fsid, address=SERVER, port=self.port, folder=self.folder))
 
     def at_server(self, *words):
-        """All share the address."""
+        """All parts share the address."""
         return self.run_here(words[0], *self.words, *words[1:], address=SERVER)
 
     def started(self, *words):
@@ -237,7 +237,7 @@ osd data = {folder}/osd
             self.at_server('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', str(uuid.uuid4()))
             with self.started('ceph-osd', '0') as store:
                 pool = ('ceph', *self.words, 'osd', 'pool', 'create', 'pool', '1')
-                self.until(lambda: dropin.run(*pool)[0] == 0, [monitor, store])  # EPERM in a monitor's first moments
+                self.until(lambda: dropin.run(*pool)[0] == 0, [monitor, store])  # a new monitor answers EPERM
                 self.at_server('rados', '-p', 'pool', 'put', 'object', one)
                 self.at_server('rados', '-p', 'pool', 'get', 'object', other)
                 self.assertEqual((monitor.poll(), store.poll()), (None, None))
@@ -245,7 +245,7 @@ osd data = {folder}/osd
 
 
 class Qmp:
-    """The monitor of a QEMU."""
+    """The monitor connection of a QEMU."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)

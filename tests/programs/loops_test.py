@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Programs by which people find out whether a device is sound, a hundred times each: nothing of one run is in the way
-of the next. rdma-core's own tests and ib_send_bw, which belong to them too, are in dropin_conformance_test.py and
-dropin_test.py.
+"""Programs by which people check a device, a hundred times each: no run hinders the next. rdma-core's own tests and
+ib_send_bw belong to them, too; they are in dropin_conformance_test.py and dropin_test.py.
 
     loops_test.py LIBIBVERBS LIBRDMACM CAIRN_RUN
 """
@@ -16,7 +15,7 @@ import known_programs_test as known
 CAIRN_RUN = known.CAIRN_RUN
 SERVER, CLIENT, SHARED = dropin.SERVER, dropin.CLIENT, dropin.SHARED
 TIMES = 100
-AT_ONCE = 5  # of programs that take seconds
+AT_ONCE = 5  # for programs that take seconds
 
 
 class Loops(known.Known):
@@ -33,7 +32,7 @@ class Loops(known.Known):
                 self.assertIn('cairn0', self.run_here(CAIRN_RUN, 'ucx_info', '-d'))
 
     def test_fio(self):
-        """As in CONNECTING_FULL of dropin_test.py, several beside each other on two addresses."""
+        """As in CONNECTING_FULL of dropin_test.py, several at the same time on two addresses."""
         self.needs_package('fio', 'fio')
         server = 'fio --name=server --ioengine=rdma --port={p} --rw=read --bs=64k --size=1m --iodepth=32'
         client = ('fio --name=client --ioengine=rdma --hostname={s} --port={p} --bs=64k --size=1m --iodepth=8 '
@@ -44,7 +43,7 @@ class Loops(known.Known):
                 self.all_connect([('fio', server, client.replace('{verb}', verb)) for verb in verbs])
 
     def all_connect(self, rows):
-        """Connects them at once. What fails in one of them fails here."""
+        """Connects them all at once. A failure in one of them fails here."""
         with futures.ThreadPoolExecutor(len(rows)) as threads:
             for done in [threads.submit(self.connect, *row) for row in rows]:
                 done.result()
@@ -62,12 +61,12 @@ class Loops(known.Known):
 
 
 class Starts(known.Known):
-    """cairn-run, ended in all ways: nothing of it is left."""
+    """cairn-run, ended in all ways: no trace of it is left."""
     WAYS = (('true', None, 0), ('ibv_devinfo', None, 0), ('sleep', signal.SIGTERM, -signal.SIGTERM),
             ('sleep', signal.SIGKILL, -signal.SIGKILL))
 
     def start(self, view, program, by):
-        """Returns how it ended; None: namespaces are refused."""
+        """Returns how it ended, or None if namespaces are refused."""
         words = [program, '60'] if program == 'sleep' else [program]
         with dropin.Ended([CAIRN_RUN, '--view', view, *words], SERVER, XDG_RUNTIME_DIR=self.folder) as started:
             if by is not None:
@@ -81,7 +80,7 @@ class Starts(known.Known):
 
     @staticmethod
     def name_of(pid):
-        """None: it has ended."""
+        """Returns the process's name, or None if it has ended."""
         try:
             with open(f'/proc/{pid}/comm', encoding='ascii') as file:
                 return file.read().strip()

@@ -1,4 +1,4 @@
-// What tests of rdma_cm as programs call it share: two devices of one process.
+// The common part of the tests of rdma_cm's API: two devices of one process.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 
 namespace rdmacm_test {
 
-// Addresses of this run: others may run beside it.
+// Returns an address of this run; others may run at the same time.
 inline std::string address_of(int host) {
     const int pid = getpid();
     return "127." + std::to_string(pid / 250 % 250 + 1) + '.' + std::to_string(pid % 250) + '.' + std::to_string(host);
@@ -83,7 +83,7 @@ private:
     rdma_cm_event* event_ = nullptr;
 };
 
-// Another process, which runs the test of that name with RDMACM_TEST_TO and RDMACM_TEST_PORT.
+// Starts another process, which runs the test of that name with RDMACM_TEST_TO and RDMACM_TEST_PORT.
 inline pid_t start_peer(const std::string& test, const std::string& devices, const std::string& to, int port) {
     const pid_t peer = fork();
     if (peer == 0) {
@@ -114,7 +114,7 @@ protected:
         EXPECT_EQ(rdma_listen(id.get(), 8), 0);
         return id;
     }
-    // Returns an id whose way to `port` at `to` is known.
+    // Returns an id that has resolved its route to `port` at `to`.
     [[nodiscard]] IdPtr resolved(const std::string& to, int port, rdma_port_space space = RDMA_PS_TCP) const {
         IdPtr id = make(space);
         Address source(kLeft, 0);
@@ -137,7 +137,7 @@ protected:
         ASSERT_EQ(rdma_create_qp(id, nullptr, &wanted), 0) << std::strerror(errno);
     }
     [[nodiscard]] static int port_of(const IdPtr& id) { return ntohs(rdma_get_src_port(id.get())); }
-    // Returns the id of the request that comes next.
+    // Returns the id of the next request.
     [[nodiscard]] IdPtr request(const IdPtr& from) const {
         const Told told(channel_.get());
         EXPECT_EQ(told->event, RDMA_CM_EVENT_CONNECT_REQUEST) << rdma_event_str(told->event);

@@ -1,4 +1,4 @@
-// rdma_cm as programs call it: what is refused, and ids without a connection.
+// rdma_cm's API: refused calls, and ids without a connection.
 #include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ TEST_F(RdmacmApiTest, WhatIsOutOfOrderIsRefused) {
 
 TEST_F(RdmacmApiTest, AddressesThatNoDeviceHasAreRefused) {
     const IdPtr id = make();
-    Address nobody("192.0.2.77", 0);  // of documentation (RFC 5737)
+    Address nobody("192.0.2.77", 0);  // an address for documentation (RFC 5737)
     Address no_device(kNoDevice, 0);
     sockaddr of_no_family{};
     testing::internal::CaptureStderr();
@@ -45,7 +45,7 @@ TEST_F(RdmacmApiTest, AddressesThatNoDeviceHasAreRefused) {
     EXPECT_EQ(id->verbs, nullptr);
 }
 
-// No descriptor is left in its scope.
+// Leaves no free descriptor in its scope.
 class NoDescriptors {
 public:
     NoDescriptors() {
@@ -137,7 +137,7 @@ TEST_F(RdmacmApiTest, PrivateDataThatDoNotFitAreRefused) {
     expect(RDMA_CM_EVENT_REJECTED, 28);
 }
 
-// As a kernel does it. Whoever asked need not wait for an answer that does not come.
+// As a kernel does it: the peer need not wait for an answer that never comes.
 TEST_F(RdmacmApiTest, WhatCannotBeAcceptedIsRejected) {
     rdma_conn_param wanted{};
     const std::string data(0xff, 'x');
@@ -241,7 +241,7 @@ TEST_F(RdmacmApiTest, AThreadThatWaitsForAnEventCanBeCancelled) {
     expect(RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
-// A program that has cancelled its thread may have ended the channel, too.
+// A program that has cancelled its thread may have destroyed the channel, too.
 TEST_F(RdmacmApiTest, ACancelledThreadDoesNotLookAtItsChannel) {
     std::thread waits([] {
         rdma_cm_event* event = nullptr;
@@ -251,7 +251,7 @@ TEST_F(RdmacmApiTest, ACancelledThreadDoesNotLookAtItsChannel) {
     waits.join();
 }
 
-// A thread that sleeps there is ended, and its program goes on.
+// A thread that sleeps in the call is cancelled, and its program goes on.
 TEST_F(RdmacmApiTest, AThreadThatSleepsForAnEventCanBeCancelled) {
     for (int i = 0; i < 20; ++i) {
         std::atomic<pid_t> thread{0};
@@ -266,7 +266,8 @@ TEST_F(RdmacmApiTest, AThreadThatSleepsForAnEventCanBeCancelled) {
     }
 }
 
-// The event wakes the thread, and the one that cancels it runs first: both have one CPU, which the thread gets last.
+// The event wakes the thread, and the thread that cancels it runs first: both share one CPU, which the woken thread
+// gets last.
 TEST_F(RdmacmApiTest, AThreadThatIsCancelledLeavesTheEventToOthers) {
     for (int i = 0; i < 10; ++i) {
         const IdPtr id = make();
@@ -294,7 +295,7 @@ TEST_F(RdmacmApiTest, AThreadThatIsCancelledLeavesTheEventToOthers) {
     }
 }
 
-// A thread whose cancellation is pending takes turns of the engine, sends and tells events, and ends where it waits.
+// A thread with a pending cancellation takes turns of the engine, sends and reports events; it ends where it waits.
 TEST_F(RdmacmApiTest, ACancelledThreadEndsInNoOtherCall) {
     const IdPtr server = listener(kRight);
     const IdPtr client = resolved(kRight, port_of(server));

@@ -1,4 +1,4 @@
-// Ports of programs that share an address: the broker gives them.
+// Ports of programs that share an address: the broker assigns them.
 #include <dirent.h>
 #include <signal.h>
 
@@ -9,7 +9,7 @@
 namespace rdmacm_test {
 namespace {
 
-// Returns the process that is the broker of the address; 0: there is none.
+// Returns the process that is the broker of the address, or 0 if there is none.
 pid_t broker_of(const std::string& address) {
     const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), closedir);
     while (const dirent* const each = readdir(all.get())) {
@@ -44,7 +44,7 @@ TEST_F(RdmacmApiTest, ABrokerThatDiesIsFollowedByOneThatGivesThePort) {
     Address any(kLeft, 0);
     ASSERT_EQ(kill(broker, SIGSTOP), 0);
     std::thread kills([broker] {
-        usleep(20'000);  // the claim waits by then, or is said later
+        usleep(20'000);  // by then the claim waits, or it is made later
         kill(broker, SIGKILL);
     });
     EXPECT_EQ(rdma_bind_addr(second.get(), any.get()), 0);
@@ -58,7 +58,7 @@ void share_port(const IdPtr& id) {
     ASSERT_EQ(rdma_set_option(id.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &flag, sizeof(flag)), 0);
 }
 
-// Another program of the address. It may have the port, and not listen to it.
+// Another program of the address. It may have the port and not listen on it.
 TEST_F(RdmacmApiTest, DISABLED_PeerThatShares) {
     const IdPtr id = make();
     share_port(id);
@@ -77,7 +77,8 @@ TEST_F(RdmacmApiTest, WhoListensToASharedPortHasItAlone) {
     ASSERT_EQ(waitpid(peer, &status, 0), peer);
     EXPECT_EQ(status, 0);
     int listens = -1;
-    for (int tries = 0; listens != 0 && tries < 1000; ++tries) {  // until the broker has seen the other's end
+    for (int tries = 0; listens != 0 && tries < 1000; ++tries) {  // until the broker has noticed the other program's
+                                                                  // end
         listens = rdma_listen(id.get(), 8);
         usleep(5'000);
     }
@@ -135,7 +136,7 @@ int bind_v6(const IdPtr& id, int port, int own_family) {
     return rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&any)) == 0 ? 0 : errno;
 }
 
-// An id of IPv4 is of its own family unless it says otherwise, as under a kernel.
+// An unspecified IPv4 address covers its own family unless the program says otherwise, as with a kernel.
 TEST_F(RdmacmApiTest, AnyAddressMeansThoseOfItsFamilyAlone) {
     const IdPtr of_v4 = make();
     Address any("0.0.0.0", 0);
@@ -152,7 +153,7 @@ TEST_F(RdmacmApiTest, AnyAddressMeansThoseOfItsFamilyAlone) {
     ASSERT_EQ(rdma_bind_addr(of_both.get(), other.get()), 0);
     EXPECT_EQ(bind_v6(make(), port_of(of_both), 1), EADDRINUSE);
 
-    // The end of one leaves the other its port, and its place at the broker.
+    // If one of them ends, the other keeps its port, and its entry at the broker.
     ASSERT_EQ(rdma_listen(of_v4.get(), 8), 0);
     ASSERT_EQ(rdma_listen(of_v6.get(), 8), 0);
     of_v6.reset();

@@ -1,4 +1,4 @@
-// Captures of programs that end in all ways: nothing is lacking, and no frame is cut.
+// Captures of programs that end in all ways: no frame is missing or cut.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void end_as(std::string_view way) {
     }
 }
 
-// Another process, which a test below starts: it says something to itself, and ends.
+// Another process, started by a test below: it sends a message to itself, and ends.
 TEST_F(RdmacmApiTest, DISABLED_ProgramThatEnds) {
     const char* const way = std::getenv("RDMACM_TEST_WAY");
     ASSERT_NE(way, nullptr);

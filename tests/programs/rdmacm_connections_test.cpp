@@ -1,4 +1,4 @@
-// rdma_cm as programs call it: connections, and who ends them.
+// rdma_cm's API: connections, and their ends from either side.
 #include <sys/time.h>
 
 #include "tests/programs/rdmacm_api.hpp"
@@ -6,7 +6,7 @@
 namespace rdmacm_test {
 namespace {
 
-// Another process, which a test below starts: it connects and exits without a word.
+// Another process, started by a test below: it connects and exits without notice.
 TEST_F(RdmacmApiTest, DISABLED_PeerThatExits) {
     const char* const to = std::getenv("RDMACM_TEST_TO");
     const char* const port = std::getenv("RDMACM_TEST_PORT");
@@ -36,7 +36,7 @@ TEST_F(RdmacmApiTest, AProgramThatExitsTakesLeave) {
     expect(RDMA_CM_EVENT_DISCONNECTED);
 }
 
-// Likewise: a signal ends it in the midst of a turn, mostly.
+// As the peer above, but a signal ends it, mostly during a turn.
 TEST_F(RdmacmApiTest, DISABLED_PollerThatASignalEnds) {
     const char* const at = std::getenv("RDMACM_TEST_AT");
     ASSERT_NE(at, nullptr);
@@ -68,7 +68,7 @@ TEST_F(RdmacmApiTest, AProgramThatExitsInASignalHandlerExits) {
     }
 }
 
-// Both ends' events, with private data, until the connection has been forgotten.
+// The events of both ends, with private data, until the connection has been forgotten.
 TEST_F(RdmacmApiTest, AConnectionIsMadeAndEnds) {
     const IdPtr server = listener(kRight);
     const IdPtr client = resolved(kRight, port_of(server));
@@ -162,7 +162,7 @@ TEST_F(RdmacmApiTest, ARequestThatNobodyTookIsRefusedByTheEndOfItsListener) {
     EXPECT_FAILS(rdma_get_cm_event(other.get(), &event), EAGAIN);
 }
 
-// Queue pairs of the program's own: the library says what they need, and the program moves them.
+// Queue pairs of the program's own: the library returns their attributes, and the program modifies them.
 TEST_F(RdmacmApiTest, AProgramHasQueuePairsOfItsOwn) {
     const IdPtr server = listener(kRight);
     const IdPtr client = resolved(kRight, port_of(server));
@@ -271,7 +271,7 @@ TEST_F(RdmacmApiTest, ARefusedQuestionForDatagramsIsUnreachable) {
     expect(RDMA_CM_EVENT_UNREACHABLE, 1);
 }
 
-// Calls of synchronous ids wait for their events: both ends, with a message each way.
+// Calls of synchronous ids wait for their events: both ends, with a message in each direction.
 TEST_F(RdmacmApiTest, SynchronousIdsExchangeMessages) {
     rdma_addrinfo hints{};
     hints.ai_port_space = RDMA_PS_TCP;

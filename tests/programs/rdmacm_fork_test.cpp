@@ -1,4 +1,4 @@
-// rsockets, and what a child of fork() does with those of its parent.
+// rsockets, and calls of a child of fork() on its parent's sockets.
 #include <rdma/rsocket.h>
 
 #include <functional>
@@ -24,7 +24,7 @@ protected:
         }
         EXPECT_EQ(rclose(probe), 0);
     }
-    // A child that hangs is ended by its alarm.
+    // Runs `judge` in a child. An alarm ends a child that hangs.
     static void in_child(const std::function<bool()>& judge) {
         const pid_t child = fork();
         if (child == 0) {
@@ -38,7 +38,7 @@ protected:
     }
 
 private:
-    // What lies there is taken for an answer by who believes that it was written.
+    // Fills the stack: stale bytes there would look like an answer if a refused write counted as done.
     [[gnu::noinline]] static void fill_stack() {
         std::array<volatile char, 65536> octets;
         for (volatile char& each : octets) {
@@ -69,7 +69,7 @@ TEST_F(RdmacmForkTest, AChildClosesWhatItsParentConnected) {
     const int mine = bound(kLeft);
     ASSERT_EQ(rconnect(mine, reinterpret_cast<const sockaddr*>(&there), bytes), 0);
     in_child([mine] { return rclose(mine) == 0; });
-    EXPECT_EQ(rsend(mine, "a", 1, 0), 1);  // it is connected as before
+    EXPECT_EQ(rsend(mine, "a", 1, 0), 1);  // it is still connected
     server.join();
     EXPECT_EQ(rclose(mine), 0);
     EXPECT_EQ(rclose(listens), 0);

@@ -1,10 +1,10 @@
-// rdma_cm as programs call it: requests that the program has not taken or accepted yet, and their early ends.
+// rdma_cm's API: requests that the program has not taken or accepted yet, and their early ends.
 #include "tests/programs/rdmacm_api.hpp"
 
 namespace rdmacm_test {
 namespace {
 
-// Requests come on a channel of the listener's own.
+// Requests arrive on a channel of the listener's own.
 class RdmacmRequestsTest : public RdmacmApiTest {
 protected:
     RdmacmRequestsTest() : asked_(rdma_create_event_channel()) { EXPECT_EQ(fcntl(asked_->fd, F_SETFL, O_NONBLOCK), 0); }
@@ -27,7 +27,7 @@ protected:
         pollfd shown{asked_->fd, POLLIN, 0};
         ASSERT_EQ(poll(&shown, 1, -1), 1);
     }
-    // Messages of a peer come in their order: what was sent before has come.
+    // Waits until earlier messages have come: messages of a peer come in order.
     void await_what_was_sent() const {
         const IdPtr server = listener(kRight);
         const IdPtr client = ask(server);
@@ -35,7 +35,7 @@ protected:
         ASSERT_EQ(rdma_reject(last.get(), nullptr, 0), 0);
         expect(RDMA_CM_EVENT_REJECTED, 28);
     }
-    // Returns the id of the next request; nullptr if none waits.
+    // Returns the id of the next request, or nullptr if none waits.
     [[nodiscard]] IdPtr take_request() const {
         rdma_cm_event* event = nullptr;
         if (rdma_get_cm_event(asked_.get(), &event) != 0) {
@@ -48,7 +48,7 @@ protected:
         return id;
     }
 
-    // Its peer, an id of `channel_`, is told.
+    // Refuses the next request. Its peer, an id of `channel_`, gets the event.
     void refuse_next(rdma_port_space space) const {
         await_request();
         const IdPtr asked = take_request();
@@ -77,7 +77,7 @@ TEST_F(RdmacmRequestsTest, NoMoreRequestsWaitForAProgramThanItsBacklog) {
     }
 }
 
-// It is not looked at, and its peer asks again.
+// The request is ignored, and its peer asks again.
 TEST_F(RdmacmRequestsTest, ARequestBeyondTheBacklogIsTakenLater) {
     for (const rdma_port_space space : {RDMA_PS_TCP, RDMA_PS_UDP}) {
         const IdPtr server = serve(space, 1);
@@ -90,7 +90,7 @@ TEST_F(RdmacmRequestsTest, ARequestBeyondTheBacklogIsTakenLater) {
     }
 }
 
-// The kernel tells nothing of an id that the program has not accepted.
+// The kernel reports no event for an id that the program has not accepted.
 TEST_F(RdmacmRequestsTest, TheEndOfARequestIsToldByAccept) {
     for (const bool is_taken : {false, true}) {
         const IdPtr server = serve(RDMA_PS_TCP, 1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The scripts where something is not as usual, with programs, tools and packages that are not there or only pretend.
+"""The scripts in unusual cases, with programs, tools and packages that are missing or fake.
 
     scripts_test.py SOURCE_ROOT
 """
@@ -14,7 +14,8 @@ import unittest
 
 ROOT = os.path.abspath(sys.argv[1])
 
-# A cairn-rpcbench: a server waits for its end, a client ends well, unless FAKE_SERVER or FAKE_CLIENT says otherwise.
+# A fake cairn-rpcbench: a server waits for its end, a client ends well, unless FAKE_SERVER or FAKE_CLIENT says
+# otherwise.
 PROGRAM = '''#!/usr/bin/env python3
 import os, re, socket, sys, time
 role = 'SERVER' if '--server' in sys.argv else 'CLIENT'
@@ -34,7 +35,7 @@ time.sleep(100 if os.environ.get('FAKE_SERVER') == 'ends' else 0)
 print('{"rate_mops": 1}')
 '''
 
-# A meson that keeps what it was last asked, and passes one test; its log has the name of the setup.
+# A fake meson that stores its last arguments, and passes one test; its log has the name of the setup.
 MESON = '''#!/usr/bin/env python3
 import json, os, sys
 with open(os.path.join(os.environ['FAKE_FOLDER'], 'meson'), 'w') as file:
@@ -46,7 +47,7 @@ with open(f'{build}/meson-logs/testlog{setup}.json', 'w') as file:
     file.write('{"result": "OK"}')
 '''
 
-# One that was stopped once it had written so much of its log.
+# A meson that was stopped after a part of its log.
 STOPPED = '''#!/usr/bin/env python3
 import os, sys
 if sys.argv[1] == 'test':
@@ -75,7 +76,7 @@ class Scripts(unittest.TestCase):
             self.tool(name, '#!/bin/sh\nexit 1\n')
 
     def run_script(self, name, *arguments, path=None, cpus=None, root=ROOT, **environment):
-        """Exit code, lines of stdout, stderr."""
+        """Runs a script. Returns the exit code, the lines of stdout, and stderr."""
         clean = {key: value for key, value in os.environ.items() if not key.startswith(('CAIRN_', 'SIM_'))}
         environment = {**clean, 'PATH': path or f'{self.tools}:{os.environ["PATH"]}', 'FAKE_FOLDER': self.folder,
                        'CAIRN_BUILD': os.path.join(self.folder, 'build'), **environment}
@@ -85,7 +86,7 @@ class Scripts(unittest.TestCase):
         return done.returncode, done.stdout.splitlines(), done.stderr
 
     def few_tools(self, *names):
-        """A PATH with nothing else."""
+        """Returns a PATH with only these tools."""
         for name in names:
             os.symlink(shutil.which(name), os.path.join(self.tools, name))
         return self.tools
@@ -207,7 +208,7 @@ class Test(Scripts):
             self.assertIn(f'{name}={value}', err)
 
     def run_tests(self, *arguments, **environment):
-        """Returns the words and the environment that meson gets, and what the script says."""
+        """Returns the words and the environment that meson gets, and the script's output."""
         if not os.path.exists(os.path.join(self.folder, 'scripts')):
             shutil.copytree(os.path.join(ROOT, 'scripts'), os.path.join(self.folder, 'scripts'))
         self.tool('ninja', '#!/bin/sh\n')

@@ -1,17 +1,17 @@
-"""What containers and hosted runners refuse, for tests: a filter of system calls."""
+"""A filter of system calls for tests, with the refusals of containers and hosted runners."""
 import ctypes
 import errno
 import struct
 
 UNSHARE, SETNS, CLONE3, IO_URING_SETUP, IO_URING_ENTER, IO_URING_REGISTER = 272, 308, 435, 425, 426, 427  # x86-64
-# What each refused call answers. Docker hides clone3() so that clone() is asked for, whose flags it can see.
+# The error of each refused call. Docker hides clone3() so that programs use clone(), whose flags it can see.
 NAMESPACES = {UNSHARE: errno.EPERM, SETNS: errno.EPERM}
 RINGS = {IO_URING_SETUP: errno.EPERM, IO_URING_ENTER: errno.EPERM, IO_URING_REGISTER: errno.EPERM}
 CONTAINER = {**NAMESPACES, **RINGS, CLONE3: errno.ENOSYS}
 
 
 def refuse(calls):
-    """Refuses the system calls from now on, to this process and what it becomes."""
+    """Refuses the system calls from now on, in this process and the programs that it executes."""
     load, equal, ret = 0x20, 0x15, 0x06
     allow, fail = 0x7fff0000, 0x00050000
     filters = [(load, 0, 0, 0)]  # the number of the system call

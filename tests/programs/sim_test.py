@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cairn-sim as its users meet it: arguments, output, exit codes, files, signals.
+"""cairn-sim as users run it: arguments, output, exit codes, files, signals.
 
     sim_test.py PROGRAM
 """

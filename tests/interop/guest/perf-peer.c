@@ -3,7 +3,7 @@
 //     perf-peer serve ADDRESS PORT                         for one client; ends with it
 //     perf-peer ask   ADDRESS PORT KIND BYTES COUNT        KIND: send write read cas fadd
 //
-// Exits with 0 when all that it can see is right.
+// Exits with 0 if everything that it can see is correct.
 #include <arpa/inet.h>
 #include <endian.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static struct Pass read_pass(const struct rdma_cm_event* event) {
     return pass;
 }
 
-// Whoever asks by SIDR is told the pass that its hello is to show.
+// A client that asks by SIDR gets the pass that its hello has to show.
 static void tell_pass(struct rdma_cm_event* event) {
     struct Pass pass = read_pass(event);
     pass.pass = htobe64(kOurPass);
@@ -163,7 +163,7 @@ static void work(struct rdma_cm_id* id, const struct Answer* remote, int kind, u
         region[i] = (uint8_t)(i + (i >> 8));
     }
     if (kind >= 3) {
-        run(id, remote, IBV_WR_RDMA_READ, kHalf, 8, 0);  // what is there
+        run(id, remote, IBV_WR_RDMA_READ, kHalf, 8, 0);  // reads the current content
     }
     uint64_t word = word_at(kHalf);
     for (uint32_t i = 0; i < count; ++i) {

@@ -3,14 +3,14 @@
 //     verbs-peer serve ADDRESS PORT                             for one client; ends with it
 //     verbs-peer ask   ADDRESS PORT rc|uc KIND[:BYTES[:s]]...   in their order; s: a solicited event is asked for
 //
-// For each step the asker sends a message that names it. The server prepares memory and answers, the asker posts the
-// work request and sends the message again, the server looks at what came of it and answers. KIND, of the asker: send
-// send_imm send_inv write write_imm read cas cas_miss (compares with what is not there) fadd; window_write (through the
-// server's memory window), dead_write (the same when it is invalidated: refused, the last step); of the server: bind
-// (its window), local_inv (the window once more). These are all that libibverbs 44 and Linux 6.1 have for Soft-RoCE:
-// its ATOMIC WRITE and FLUSH came with Linux 6.2.
+// For each step the asker sends a message that names it. The server prepares memory and answers. The asker posts the
+// work request and sends the message again. The server checks the effect and answers. Kinds of the asker: send send_imm
+// send_inv write write_imm read cas cas_miss (compares with another value) fadd; window_write (through the server's
+// memory window); dead_write (the same after its invalidation: refused, the last step). Kinds of the server: bind (its
+// window), local_inv (the window again). libibverbs 44 and Linux 6.1 have no others for Soft-RoCE: its ATOMIC WRITE and
+// FLUSH came with Linux 6.2.
 //
-// An unreliable connection's ends tell each other its numbers in the private data of a reliable one.
+// The ends of an unreliable connection exchange its numbers in the private data of a reliable one.
 #include <arpa/inet.h>
 #include <endian.h>
 #include <fcntl.h>
@@ -33,14 +33,14 @@ static const uint32_t kImmediate = 0x12345600;
 struct Hello {  // private data of the request
     uint32_t magic, unreliable, qpn, psn;
 };
-struct Offer {  // and of the answer to it
+struct Offer {  // private data of the answer
     uint32_t magic, rkey, qpn, psn;
     uint64_t address;
 };
 struct Message {
     char kind[16];
     uint32_t bytes, solicited, number;
-    uint32_t key;  // of the server's window; in its answers
+    uint32_t key;  // the key of the server's window, in its answers
 };
 
 static const struct Kind {
@@ -61,8 +61,8 @@ static const struct Kind {
 
 static struct rdma_event_channel* channel;
 static struct rdma_cm_id* id;
-static struct ibv_qp* qp;  // of the steps: the connection's, or an unreliable one
-static uint8_t* region;    // data, what a READ or atomic brings, slots of received messages, a message to be sent
+static struct ibv_qp* qp;  // the queue pair of the steps: the connection's, or an unreliable one
+static uint8_t* region;    // data, the result of a READ or atomic, slots of received messages, a message to send
 static struct ibv_mr* memory;
 static struct Message step;
 static struct ibv_mw* window;
@@ -81,7 +81,7 @@ static int is(const char* kind) { return strcmp(step.kind, kind) == 0; }
 static uint8_t pattern(uint32_t at) { return (uint8_t)(at + (at >> 8) + be32toh(step.number) * 37); }
 static uint8_t* slot(uint64_t which) { return region + (2 + which) * kArea; }
 
-// The step's pattern, and nothing behind it.
+// Returns whether `area` has the step's pattern, and nothing after it.
 static int holds(const uint8_t* area, uint32_t bytes) {
     for (uint32_t i = 0; i < kArea; ++i) {
         if (area[i] != (i < bytes ? pattern(i) : kUntouched)) {
@@ -118,7 +118,8 @@ static struct ibv_wc await_completion(struct ibv_cq* queue) {
 static void expect_done(enum ibv_wc_opcode opcode) {
     const struct ibv_wc done = await_completion(id->send_cq);
     if (is("dead_write") && done.status == IBV_WC_WR_FLUSH_ERR) {
-        return;  // it arrived: what ends the connection came before its acknowledgement, which is less urgent to Cairn
+        return;  // the message arrived: the end of the connection came before its acknowledgement, which Cairn sends
+                 // later
     }
     if (done.status != IBV_WC_SUCCESS) {
         fprintf(stderr, "verbs-peer: %s:%u: %s\n", step.kind, be32toh(step.bytes), ibv_wc_status_str(done.status));
@@ -174,7 +175,7 @@ static void make_unreliable(void) {
     CHECK((qp = ibv_create_qp(id->pd, &attributes)) != NULL);
 }
 
-// To RTS, on the way of the reliable one.
+// Moves the unreliable queue pair to RTS, on the path of the reliable one.
 static void bring_up(uint32_t remote_qpn, uint32_t remote_psn) {
     struct ibv_qp_attr way;
     struct ibv_qp_init_attr unused;
@@ -209,7 +210,7 @@ static void bind_window(void) {
     bind.bind_mw.rkey = window_key;
     bind.bind_mw.bind_info = (struct ibv_mw_bind_info){memory, (uintptr_t)region, kArea, IBV_ACCESS_REMOTE_WRITE};
     post_local(bind, IBV_WC_BIND_MW);
-    window->rkey = window_key;  // the library leaves it to us
+    window->rkey = window_key;  // libibverbs leaves this to the program
 }
 
 static void prepare_step(void) {
@@ -229,7 +230,7 @@ static int has_event(int milliseconds) {
     return poll(&waiting, 1, milliseconds) == 1;
 }
 
-// What the step's own work request brought to the receive queue.
+// Checks the completion that the step's own work request caused in the receive queue.
 static void check_received(const struct ibv_wc* done) {
     const int immediate = is("send_imm") || is("write_imm");
     const uint32_t bytes = be32toh(step.bytes);
@@ -260,7 +261,7 @@ static void check_memory(void) {
     CHECK(holds(region, written ? be32toh(step.bytes) : 0));
 }
 
-// 0: the asker has left.
+// Waits for a received message. Returns 0 if the asker has left.
 static int await_received(struct ibv_wc* done) {
     struct rdma_cm_event* event = NULL;
     while (rdma_get_cm_event(channel, &event) != 0) {

@@ -1,5 +1,5 @@
-// ucmatose's exchange: when all connections stand, the server sends messages on each, the client as many back; then
-// the server disconnects.
+// ucmatose's exchange: when all connections are established, the server sends messages on each, and the client sends as
+// many back. Then the server disconnects.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -22,7 +22,7 @@ private:
     struct Link {
         std::unique_ptr<End> end;
         bool established = false;
-        bool disconnected = false;  // by the other end, or as we asked
+        bool disconnected = false;  // by the other end, or at our request
         bool released = false;
     };
 
@@ -121,7 +121,7 @@ void Cmatose::serve() {
     post_sends();
     await_completions(false);
     await_completions(true);
-    for (auto& [id, link] : links_) {  // the client answers from where it received
+    for (auto& [id, link] : links_) {  // the client answers on the connection that it received from
         const std::span<const std::uint8_t> text = link.end->mr().bytes();
         require(std::memcmp(text.data(), text.data() + options_.message_bytes, options_.message_bytes) == 0,
                 "what comes back is what was sent");

@@ -1,5 +1,5 @@
-// Peer: a device with a connector, driven by whoever waits for something. What does not come, or is not as it should
-// be, ends the program.
+// Peer: a device with a connector. The code that waits for an event drives it. A missing or wrong event ends the
+// program.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Options {
     std::uint32_t connections = 1;   // cmatose, udaddy
     std::uint32_t messages = 10;
     std::uint32_t message_bytes = 100;
-    std::uint32_t linger_s = 0;  // answering what comes still
+    std::uint32_t linger_s = 0;  // goes on answering
 };
 
 // Ends the program with 1 and that word unless `so`.
@@ -43,7 +43,7 @@ constexpr verbs::Rights kRemoteRights =
 
 class Peer {
 public:
-    // The port outlives it.
+    // Makes a peer. The port outlives it.
     explicit Peer(port::Port& port);
 
     [[nodiscard]] Instant now() const noexcept { return clock_.now(); }
@@ -53,10 +53,10 @@ public:
     [[nodiscard]] verbs::Pd& pd() noexcept { return *pd_; }
 
     void listen(std::uint16_t service_port, std::uint32_t backlog);
-    // Whoever awaits the word "ready" may go on.
+    // Prints "ready", for a program that waits for the word.
     static void tell_ready();
     void turn();
-    // Turns until done().
+    // Takes turns until done().
     template <class Done>
     void await(std::string_view what, const Done& done) {
         constexpr Duration kPatience = seconds(60);
@@ -66,7 +66,7 @@ public:
             turn();
         }
     }
-    // The next event, which is to be of that kind.
+    // Returns the next event, which must be of that kind.
     template <class Kind>
     Kind await_event(std::string_view what) {
         std::optional<cm::Event> event;
@@ -76,7 +76,7 @@ public:
         return *kind;
     }
     verbs::Completion await_completion(verbs::Cq& queue, std::string_view what);
-    // A way to `remote` with its neighbour known, so that the first packet is not lost.
+    // Opens a path to `remote` and waits until its neighbour is known, so that the first packet is not lost.
     std::unique_ptr<verbs::Ah> open_way(const net::IpAddress& remote);
     void linger(Duration time);
 
@@ -125,7 +125,7 @@ private:
     std::unique_ptr<verbs::UdQp> qp_;
 };
 
-// The tests, as server or client: see their sources.
+// Run the tests, as server or client: see their sources.
 void run_steps(Peer& peer, const Options& options);
 void run_cmatose(Peer& peer, const Options& options);
 void run_udaddy(Peer& peer, const Options& options);

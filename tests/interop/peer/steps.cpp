@@ -1,4 +1,4 @@
-// What both ends of the steps do, and the server's.
+// The common part of both ends of the steps, and the server's part.
 #include "tests/interop/peer/steps.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void Steps::require(bool so, std::string_view what) const {
     }
 }
 
-// The step's pattern, and nothing behind it.
+// Returns whether `where` has the step's pattern, and nothing after it.
 bool Steps::holds(std::span<const std::uint8_t> where, std::size_t bytes) const noexcept {
     for (std::size_t i = 0; i < where.size(); ++i) {
         if (where[i] != (i < bytes ? pattern(i) : kUntouched)) {
@@ -44,7 +44,7 @@ verbs::ConnectionChoice Steps::choice(std::span<const std::uint8_t> private_data
     return made;
 }
 
-// The unreliable queue pair, to RTS.
+// Moves the unreliable queue pair to RTS.
 void Steps::bring_up(const net::IpAddress& remote, std::uint32_t qpn, std::uint32_t psn) {
     way_ = peer_.open_way(remote);
     verbs::QpAttributes values;
@@ -90,7 +90,7 @@ void Steps::tell(End& to, const RawMessage& message) {
     require(done.status == CompletionStatus::Success, "a message arrives");
 }
 
-// Its slot receives the next one of the steps.
+// Takes a message and posts its slot again.
 RawMessage Steps::take_message(End& from, const verbs::Completion& done) {
     require(done.status == CompletionStatus::Success && done.opcode == CompletionOpcode::Receive &&
                 done.bytes == sizeof(RawMessage) && !done.has_immediate && !done.has_invalidate && !done.solicited,
@@ -164,7 +164,7 @@ void Steps::bind_window() {
     expect_done(CompletionOpcode::BindWindow);
 }
 
-// False: the asker has left.
+// Waits for a received message. Returns false if the asker has left.
 bool Steps::await_received(verbs::Completion& done) {
     std::array<verbs::Completion, 1> polled{};
     std::optional<cm::Event> event;
@@ -183,7 +183,7 @@ bool Steps::await_received(verbs::Completion& done) {
     return !event;
 }
 
-// What the step's own work request brought to the receive queue.
+// Checks the completion that the step's own work request caused in the receive queue.
 void Steps::check_received(const verbs::Completion& done) {
     const bool immediate = is("send_imm") || is("write_imm");
     require(done.status == CompletionStatus::Success, "it is received");

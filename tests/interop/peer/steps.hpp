@@ -15,7 +15,8 @@ using verbs::WorkOpcode;
 
 constexpr std::size_t kArea = 16384;
 constexpr std::size_t kSlots = 4;
-constexpr std::size_t kOutbox = (2 + kSlots) * kArea;  // behind data, what a READ or atomic brings, received messages
+constexpr std::size_t kOutbox = (2 + kSlots) * kArea;  // after data, the result of a READ or atomic, and received
+                                                       // messages
 constexpr std::size_t kRegion = kOutbox + 4096;
 constexpr std::uint32_t kMagic = 0x56504631;
 constexpr Psn kFirstPsn{0xfffffe};
@@ -53,9 +54,9 @@ std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
     return {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
 }
 
-struct StepKind;  // of the asker
+struct StepKind;  // defined by the asker
 
-// Both ends of one connection; over an unreliable one the steps have a queue pair of their own.
+// Either end of a connection. Over an unreliable one the steps have a queue pair of their own.
 class Steps {
 public:
     Steps(Peer& peer, bool unreliable)
@@ -70,7 +71,7 @@ public:
     void ask(const Options& options, const net::IpAddress& remote);
 
 private:
-    // Where the steps are.
+    // Returns the queue pair of the steps.
     [[nodiscard]] End& end() noexcept { return unreliable_ == nullptr ? end_ : *unreliable_; }
     [[nodiscard]] std::span<std::uint8_t> area(std::size_t which) noexcept {
         return end().mr().bytes().subspan(which * kArea, kArea);

@@ -1,5 +1,5 @@
-// udaddy's exchange: the client finds a queue pair for each of its own, sends datagrams to it that tell its number, and
-// gets as many back from where the server received them.
+// udaddy's exchange: the client finds a queue pair for each of its own, and sends datagrams to it that carry its
+// number. It gets as many back from the queue pair that received them.
 #include <array>
 #include <cstring>
 #include <map>
@@ -27,13 +27,13 @@ public:
     void ask(const net::IpAddress& remote);
 
 private:
-    // Memory: what is sent, then a place for each message received, with its GRH in front.
+    // Memory: the message to send, then a place for each received message, with its GRH in front.
     [[nodiscard]] std::uint32_t place_bytes() const noexcept { return options_.message_bytes + kGrhBytes; }
     [[nodiscard]] std::uint32_t place_at(std::uint32_t which) const noexcept { return (1 + which) * place_bytes(); }
     DatagramEnd& add_end();
     void post_sends(DatagramEnd& end, const verbs::Ah& to, const Address& address);
     void await_sent(DatagramEnd& end);
-    // All its messages; returns the last one's.
+    // Waits for all messages of this end. Returns the last one's completion.
     verbs::Completion await_received(DatagramEnd& end, const net::IpAddress& from);
     [[nodiscard]] std::vector<Address> resolve_all(const net::IpAddress& remote);
     void check_echo(DatagramEnd& end);
@@ -128,7 +128,7 @@ std::vector<Address> Udaddy::resolve_all(const net::IpAddress& remote) {
     return found;
 }
 
-// udaddy answers from where it received: the GRH that it saw, then what we sent as far as it fits.
+// Checks udaddy's answer: it sends back the GRH that it saw, then our message as far as it fits.
 void Udaddy::check_echo(DatagramEnd& end) {
     const std::span<const std::uint8_t> sent = end.mr().bytes().first(options_.message_bytes);
     const auto came = end.mr().bytes().subspan(place_at(0) + kGrhBytes, options_.message_bytes);

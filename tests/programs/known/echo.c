@@ -1,4 +1,4 @@
-// As tutorials of rdma_cm have it: a client sends messages, and a server sends them back, each byte one more.
+// The example of rdma_cm tutorials: a client sends messages, and a server sends them back, each byte one more.
 //     echo server|client ADDRESS PORT MESSAGES
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>

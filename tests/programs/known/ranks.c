@@ -1,4 +1,4 @@
-// Ranks of MPI: rings of all sizes with each byte looked at, collectives, and memory of another rank.
+// Ranks of MPI: rings of all sizes with each byte verified, collectives, and memory of another rank.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

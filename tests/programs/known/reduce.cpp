@@ -37,5 +37,5 @@ int main(int argc, char** argv) {
     (new gloo::BarrierAllToAll(context))->run();
     std::puts("all right");
     std::fflush(stdout);
-    std::_Exit(0);  // gloo's buffers abort the program that ends them while a completion is still to come
+    std::_Exit(0);  // gloo's buffers abort a program that ends them while a completion is outstanding
 }
