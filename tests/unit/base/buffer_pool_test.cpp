@@ -148,8 +148,8 @@ std::uint64_t next_random(std::uint64_t& state) {  // SplitMix64: the same histo
     return mixed ^ (mixed >> 31U);
 }
 
-// Fills each buffer with a pattern of its own and checks it when it goes back: nothing else may have
-// written there, the pool's own links included.
+// Fills each buffer with a pattern of its own and checks it when it is given back: nothing else may have written there,
+// also not the pool's own links.
 struct Stamped {
     Buffer buffer;
     std::uint8_t stamp;

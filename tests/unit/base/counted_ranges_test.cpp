@@ -1,4 +1,4 @@
-// lib/mem: memory that is made known in pieces, by ranges that overlap and come again.
+// lib/mem: memory that is registered in pieces, by ranges that overlap and repeat.
 #include "lib/mem/counted_ranges.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kPage = CountedRanges::kPageBytes;
 constexpr std::uintptr_t kBase = std::uintptr_t{1} << 40U;  // nothing is read there
 
-// Pages and bytes behind the base; nothing is read or written.
+// Returns a range of bytes after the base; nothing is read or written.
 CountedRanges::Range bytes(std::uintptr_t begin, std::size_t count) {
     return {reinterpret_cast<const std::uint8_t*>(kBase + begin), count};
 }
@@ -22,7 +22,7 @@ CountedRanges::Range pages(std::uintptr_t begin, std::uintptr_t end) {
     return bytes(begin * kPage, (end - begin) * kPage);
 }
 
-// What is known, by pages.
+// Records the registered pages.
 class Recorder final : public CountedRanges::Keeper {
 public:
     using Piece = std::pair<std::uintptr_t, std::uintptr_t>;
@@ -104,7 +104,7 @@ TEST_F(CountedRangesTest, OnlyWhatIsMissingIsMade) {
 TEST_F(CountedRangesTest, APieceThatOutlivesItsRangeIsNeitherCoveredNorTakenAgainUntilItEnds) {
     EXPECT_TRUE(ranges.attach(pages(0, 10)));
     EXPECT_TRUE(ranges.attach(pages(5, 15)));
-    detach(pages(0, 10));  // its first pages may be other memory from now on, and are still known as they were
+    detach(pages(0, 10));  // its first pages may be other memory from now on, but are still registered
     EXPECT_EQ(recorder.known, (Pieces{{0, 10}, {10, 15}}));
     EXPECT_FALSE(ranges.covers(pages(0, 5)));
     EXPECT_FALSE(ranges.attach(pages(0, 5)));
@@ -118,7 +118,7 @@ TEST_F(CountedRangesTest, APieceThatOutlivesItsRangeIsNeitherCoveredNorTakenAgai
 
 TEST_F(CountedRangesTest, NothingIsLeftOfARangeThatItsKeeperCannotHaveWhole) {
     EXPECT_TRUE(ranges.attach(pages(4, 6)));
-    recorder.refuse_at = recorder.made + 1;  // behind the piece, after the one before it was made
+    recorder.refuse_at = recorder.made + 1;  // after the piece, when the one before it was made
     EXPECT_FALSE(ranges.attach(pages(0, 9)));
     EXPECT_EQ(recorder.known, (Pieces{{4, 6}}));
     EXPECT_EQ(ranges.attached(), 1U);
@@ -173,7 +173,7 @@ TEST_F(CountedRangesTest, WhatIsLeftEndsWithThem) {
     EXPECT_TRUE(other.known.empty());
 }
 
-// Against a count for each page: never more is known than pages are attached or retired, and what is covered is known.
+// Compares with a count for each page: only attached or retired pages are registered, and covered pages are registered.
 TEST_F(CountedRangesTest, AnyOrderOfOverlappingRangesIsCountedRight) {
     constexpr std::uintptr_t kPages = 24;
     std::uint64_t state = 7;

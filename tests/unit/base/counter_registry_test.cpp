@@ -40,7 +40,7 @@ protected:
         lone_ += 5;
     }
 
-    // Names and values as visit() tells them.
+    // Returns names and values as visit() reports them.
     std::vector<std::pair<std::string, std::uint64_t>> visited() const {
         std::vector<std::pair<std::string, std::uint64_t>> all;
         registry_.visit([&all](const CounterText& text, std::uint64_t value) { all.emplace_back(text.name, value); });
@@ -102,7 +102,7 @@ TEST_F(RegistryTest, AGroupLeavesWithItsRegistration) {
     EXPECT_EQ(visited().size(), 2U);
     CounterList other;
     other.add(second_);
-    moved = registry_.add(other);  // in place of the first group
+    moved = registry_.add(other);  // takes the place of the first group
     EXPECT_EQ(visited(), (Visited{{"sent_to_the_peer", 12345}, {"damaged", 3}}));
     moved.leave();
     moved.leave();

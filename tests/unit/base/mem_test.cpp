@@ -61,7 +61,7 @@ TEST(Slab, RefusesHandlesItNeverGave) {
     const auto given = slab.try_emplace(1);
     EXPECT_EQ(slab.find({}), nullptr);
     EXPECT_EQ(slab.find({1, 0}), nullptr);                 // a slot never used
-    EXPECT_EQ(slab.find({2, given.generation}), nullptr);  // behind the end
+    EXPECT_EQ(slab.find({2, given.generation}), nullptr);  // beyond the end
     EXPECT_EQ(slab.find({given.index, given.generation + 1}), nullptr);
     EXPECT_FALSE(slab.erase({7, 1}));
 }
@@ -224,7 +224,7 @@ TEST(Region, SaysWhatToDoAboutASizeThatTheKernelRefuses) {
 }
 
 TEST(Region, IsUnmappedAtItsEnd) {
-    // Not one byte is mapped of what was the region: msync() of it fails (ENOMEM).
+    // No byte of the former region is mapped: msync() of it fails (ENOMEM).
     const auto is_mapped = [](std::span<std::uint8_t> bytes) { return ::msync(bytes.data(), bytes.size(), 0) == 0; };
     for (const std::size_t wanted : {std::size_t{5000}, (std::size_t{2} << 20U) + 1}) {
         std::span<std::uint8_t> bytes;

@@ -1,4 +1,4 @@
-// The ring between many threads and one: order, fullness, values that stay, wrapping.
+// The ring from many threads to one: order, a full ring, values that stay, wrap-around.
 #include "lib/base/mpsc_ring.hpp"
 
 #include <gtest/gtest.h>

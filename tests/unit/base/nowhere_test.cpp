@@ -1,4 +1,4 @@
-// What a child of fork() does with descriptors of its parent.
+// Descriptors of a parent in a child of fork().
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ bool leads_nowhere(int fd) {
            S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3) && fcntl(fd, F_GETFD) == FD_CLOEXEC;
 }
 
-// Returns whether three descriptors lead nowhere behind it, and were what there is no copy of any more.
+// Returns whether three descriptors are /dev/null afterwards, and were the last copies of their files.
 bool replaces_three(bool is_full) {
     std::array<int, 2> first{};
     std::array<int, 2> second{};

@@ -1,4 +1,4 @@
-// Numbers from a secret key: streams that tell nothing of each other, nor of themselves.
+// Numbers from a secret key: no stream reveals another one, or the rest of itself.
 #include "lib/base/secret_numbers.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(SecretNumbers, OneKeyIsOneHistory) {
     }
 }
 
-// Neighbours of a counter that is only mixed, or of a linear generator, differ by little or by a constant.
+// Neighbours of a merely mixed counter, or of a linear generator, differ by little or by a constant.
 TEST(SecretNumbers, NeighboursDifferInHalfOfTheirBitsAndByNothingThatRepeats) {
     SecretNumbers numbers(kKey, Purpose::RequestNumbers);
     std::set<std::uint64_t> differences;

@@ -1,4 +1,4 @@
-// SteadyTime: whatever its counter does, time goes on and neither back nor far at once.
+// SteadyTime: for any behaviour of its counter, time goes on and neither back nor far at once.
 #include "lib/base/steady_time.hpp"
 
 #include <gtest/gtest.h>

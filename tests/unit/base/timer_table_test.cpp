@@ -24,7 +24,7 @@ TEST(TimerTable, TheEarliestIsNextAndEachIsDueAtItsTime) {
     EXPECT_FALSE(timers.is_due(Timer::One, Instant{10}));
     timers.stop(Timer::Two);
     EXPECT_EQ(timers.next(), Instant{20});
-    timers.arm(Timer::One, Instant{5});  // anew: the old time is forgotten
+    timers.arm(Timer::One, Instant{5});  // armed again: the old time is forgotten
     EXPECT_EQ(timers.due(Timer::One), Instant{5});
     timers.stop_all();
     EXPECT_EQ(timers.next(), Instant::never());

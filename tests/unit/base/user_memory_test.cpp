@@ -1,4 +1,4 @@
-// Access to memory that may have vanished: it fails, and nothing else does.
+// Access to memory that may have vanished fails, without any other effect.
 #include "lib/base/user_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST_F(UserMemoryTest, WhatHasVanishedIsNeitherReadNorWrittenAndItsAddressIsKnow
     }
 }
 
-// As threads do that leave all signals to another.
+// As in threads that leave all signals to another thread.
 TEST_F(UserMemoryTest, AThreadThatBlocksSignalsFailsToo) {
     pages.vanish();
     std::thread([this] {

@@ -1,4 +1,4 @@
-// What a program has, and what its broker is still to be told: in which order, how often, and of what no more.
+// A program's account of its claims and its broker: which messages it still has to send, in which order, and how often.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -89,7 +89,7 @@ TEST_F(AccountTest, ANewBrokerIsToldWhatThereIs) {
     const Messages all = these(Manage{}, Claim{0, kService, true}, Will{2, {}, {}}, Claim{ask, kOther, false});
     EXPECT_EQ(unsaid(), all);
     account.begin();
-    account.revoke(2);  // unsaid again
+    account.revoke(2);  // not sent yet
     EXPECT_EQ(unsaid(), these(Manage{}, Claim{0, kService, true}, Claim{ask, kOther, false}));
     account.release(kService);
     EXPECT_EQ(unsaid(), these(Release{kService}));
@@ -98,7 +98,7 @@ TEST_F(AccountTest, ANewBrokerIsToldWhatThereIs) {
     account.release(kService);
     EXPECT_EQ(unsaid(), these(Manage{}, Claim{ask, kOther, false}));
     account.hear({ask, kOther, true});
-    account.begin();  // answered, though nobody has looked yet
+    account.begin();  // answered, though no one has looked yet
     EXPECT_EQ(unsaid(), these(Manage{}, Claim{0, kOther, false}));
     EXPECT_EQ(account.close(ask), true);
 }
@@ -114,7 +114,7 @@ TEST_F(AccountTest, ARefusalChangesNothing) {
     EXPECT_EQ(unsaid(), these(Release{kService}));
 }
 
-// The broker hears the release behind the question, and would take what it granted.
+// The broker gets the release after the question, and would take back what it granted.
 TEST_F(AccountTest, AReleaseWaitsForWhatIsAsked) {
     ask_and_get(kService, true);
     std::uint32_t ask = account.ask(kService, false);

@@ -1,5 +1,5 @@
-// Connections between two programs of one address: the broker leads their connection managers' messages, and ends the
-// connections of one that was killed.
+// Connections between two programs of one address: the broker forwards their connection managers' messages, and ends
+// the connections of a program that was killed.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ Instant read_now() {
     return Instant{std::chrono::steady_clock::now().time_since_epoch().count()};
 }
 
-// What a process has at the address.
+// A process's part of the address.
 struct LiveProgram {
     explicit LiveProgram(std::unique_ptr<Membership> joined) : membership(std::move(joined)) {
         port::UringPortConfig own;
@@ -51,7 +51,7 @@ struct LiveProgram {
         return connector->listen(kPort, 4).ok() &&
                comes([&] { return membership->voice().claim(service, false).ok(); });
     }
-    // Takes turns until an event comes. Nothing: none does.
+    // Takes turns until an event comes. Returns nullopt if none comes.
     std::optional<cm::Event> event() {
         std::optional<cm::Event> next;
         comes([&] {
@@ -86,7 +86,7 @@ protected:
         auto joined = Membership::join(config);
         return joined.ok() ? std::move(joined.value().membership) : nullptr;
     }
-    // Of a child process, which begins before the broker and so inherits none of its descriptors.
+    // Serves in a child process, which begins before the broker and so inherits none of its descriptors.
     void serve() const {
         std::unique_ptr<Membership> membership;
         comes([&] { return (membership = join()) != nullptr; });
@@ -110,7 +110,7 @@ protected:
             }
         }
     }
-    // Somebody else has the service.
+    // Returns true once another program has the service.
     static bool is_served(LiveProgram& client) {
         const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, kPort);
         const auto claimed = client.membership->voice().claim(service, false);
@@ -140,7 +140,7 @@ TEST_F(BrokerConnections, ComeAboutOnOneAddressAndEndWhenOneIsKilled) {
         ASSERT_TRUE(client.connector->connect(qp, to, read_now()).ok());
         ASSERT_TRUE(client.event_of<cm::Established>().has_value());
         EXPECT_EQ(qp.state(), verbs::QpState::Rts);
-        // Its will is left once it has heard that the connection is there.
+        // It leaves its farewell message once it knows that the connection is established.
         for (int turns = 0; turns < 60; ++turns) {
             client.worker->turn(read_now());
             std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -1,5 +1,4 @@
-// The sockets of an address in this machine's kernel: what is steered where, what an earlier process left, what is
-// drained.
+// The sockets of an address in this machine's kernel: steering, sockets left by an earlier process, draining.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -45,7 +44,7 @@ protected:
         }
         return count;
     }
-    // Where a datagram for the queue pair arrives.
+    // Returns the socket at which a datagram for the queue pair arrives.
     int steered(KernelGroup& group, std::uint32_t qpn) {
         for (std::size_t i = 0; i < group.sockets().size(); ++i) {
             group.drain(i);
@@ -120,7 +119,7 @@ TEST_P(KernelGroupTest, WhatAnEarlierProcessLeftGoesOnAndGrows) {
     }
     EXPECT_EQ(second.grow(), KernelGroup::Growth::Grown);
     EXPECT_EQ(steered(second, 0x103), 3);
-    EXPECT_EQ(steered(second, 0x104), 0);  // it knows again how many there are
+    EXPECT_EQ(steered(second, 0x104), 0);  // it knows again how many sockets there are
 }
 
 TEST_P(KernelGroupTest, BehindSocketsThatItDoesNotKnowItDoesNotGrow) {
@@ -132,7 +131,7 @@ TEST_P(KernelGroupTest, BehindSocketsThatItDoesNotKnowItDoesNotGrow) {
     KernelGroup second(place);
     ASSERT_TRUE(second.adopt(std::move(left)));
     EXPECT_EQ(second.grow(), KernelGroup::Growth::Hidden);
-    send_to(0x103);  // as before
+    send_to(0x103);  // works as before
     std::array<std::uint8_t, 16> room{};
     int last = 0;
     while (recv(all[3].get(), room.data(), room.size(), MSG_DONTWAIT) == 16) {

@@ -1,4 +1,4 @@
-// A hub whose hands are the test's.
+// A hub whose actions the test records.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ protected:
 
     void connect(std::uint64_t id) { hub.on_connected(ClientId{id}, now); }
     void say(std::uint64_t id, const Message& message) { hub.on_message(ClientId{id}, message, now); }
-    // Returns the slot; 0: none was lent.
+    // Returns the slot, or 0 if none was lent.
     unsigned join(std::uint64_t id) {
         const std::size_t before = lendings.size();
         connect(id);
@@ -84,7 +84,7 @@ protected:
     bool taken = false;
     bool full = false;
     Growth growth = Growth::Grown;
-    Duration probing{};  // how long it takes to grow
+    Duration probing{};  // how long growing takes
     int openings = 0;
     int growths = 0;
     std::optional<std::uint16_t> brought{};

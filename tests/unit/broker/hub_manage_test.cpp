@@ -1,4 +1,4 @@
-// Management datagrams and services: which program is told what, and what is said for one that died.
+// Management datagrams and services: which program gets which, and what the broker sends for a program that died.
 #include "lib/wire/cm_message.hpp"
 #include "lib/wire/ip_cm.hpp"
 #include "lib/wire/ud.hpp"
@@ -13,7 +13,7 @@ class HubManageTest : public HubTest {
 protected:
     static constexpr wire::ServiceId kService = wire::ip_service(wire::IpProtocol::Tcp, 7999);
 
-    // A message of a peer, as it comes to queue pair 1.
+    // Returns a peer's message as it comes to queue pair 1.
     Stray mad_of(const wire::CmMessage& message) { return datagram_of(wire::CmMad{1, message}.bytes()); }
     Stray datagram_of(const wire::MadBytes& mad, const wire::UdHeader& header = mad_header({})) {
         Stray stray;
@@ -24,7 +24,7 @@ protected:
         stray.bytes = datagram;
         return stray;
     }
-    // What names nothing of ours: all programs are told.
+    // Returns a message that names no program, so that all programs get it.
     static wire::MadBytes for_all() {
         wire::Rej refusal;
         refusal.ids = {wire::CommId{0x77}, {}};
@@ -37,7 +37,7 @@ protected:
         EXPECT_EQ(strays, Clients{});
         EXPECT_EQ(count(why), before + 1);
     }
-    // Who is told of it.
+    // Returns the programs that get the message.
     Clients told(const wire::CmMessage& message) {
         strays.clear();
         hub.on_stray(mad_of(message));
@@ -69,7 +69,7 @@ TEST_F(HubManageTest, WhatNamesAConnectionGoesToTheProgramThatNamedIt) {
     join(2);
     const wire::CommIds to_second{wire::CommId{0x77}, wire::CommId{0xabcd02}};
     EXPECT_EQ(told(wire::Rtu{to_second, {}}), Clients{2});
-    EXPECT_EQ(told(wire::Rep{}), Clients{});  // names nobody
+    EXPECT_EQ(told(wire::Rep{}), Clients{});  // names no program
     wire::Rej refusal;
     refusal.ids = to_second;
     EXPECT_EQ(told(refusal), Clients{2});
@@ -123,7 +123,7 @@ TEST_F(HubManageTest, ARequestForAServiceOfNobodyGoesToWhoRefusesIt) {
     EXPECT_EQ(told(request(kService)), Clients{2});
 }
 
-// It listens there again in a moment, perhaps, and holds the request meanwhile.
+// The program may listen there again in a moment, and holds the request meanwhile.
 TEST_F(HubManageTest, ARequestForAPortThatWasGivenBackGoesToWhoGaveIt) {
     join(1);
     join(2);
@@ -168,7 +168,7 @@ TEST_F(HubManageTest, WhatNoProgramWouldTakeWakesNone) {
         expect_dropped(stray, Counter::StrangeSender);
     }
     Stray stray = datagram_of(for_all());
-    stray.remote = net::IpAddress::from_v4(0x7f000003);  // the ICRC says that another sent it
+    stray.remote = net::IpAddress::from_v4(0x7f000003);  // the ICRC shows another sender
     expect_dropped(stray, Counter::BadIcrc);
     stray = datagram_of(for_all());
     datagram[100] ^= 1;
@@ -180,7 +180,7 @@ TEST_F(HubManageTest, WhatNoProgramWouldTakeWakesNone) {
     EXPECT_EQ(strays, Clients{1});
 }
 
-// Its ICRC is for that ID.
+// The ICRC is computed with that ID.
 TEST_F(HubManageTest, AKernelMayHaveNumberedADatagram) {
     join(1);
     say(1, Manage{});
@@ -215,7 +215,7 @@ TEST_F(HubManageTest, AMessageThatCameToTheWrongProgramGoesWhereItBelongs) {
     join(2);
     EXPECT_TRUE(claims(1, kService));
     say(2, mad_of(request(kService)));
-    say(1, mad_of(request(kService)));  // it came to that program's socket, as it may
+    say(1, mad_of(request(kService)));  // the kernel may choose that program's socket
     EXPECT_EQ(strays, (Clients{1, 1}));
 }
 
@@ -227,7 +227,7 @@ TEST_F(HubManageTest, ConnectionsOfAProgramThatDiedAreEndedForIt) {
     hub.on_lost(ClientId{1}, now);
     EXPECT_EQ(said, (std::vector<std::uint32_t>{0x201}));
     EXPECT_EQ(hub.next_deadline(), now + Wills::kBetween);
-    EXPECT_FALSE(hub.is_over(now + config.idle));  // it has something to say
+    EXPECT_FALSE(hub.is_over(now + config.idle));  // it still has a message to send
     pass(Wills::kBetween);
     EXPECT_EQ(said.size(), 2U);
     hub.on_stray(mad_of(wire::Drep{{wire::CommId{0x77}, wire::CommId{0x201}}, {}}));
@@ -246,7 +246,7 @@ TEST_F(HubManageTest, WhatIsSaidAgainNeedsNoAnswer) {
     EXPECT_EQ(ended, Clients{});
 }
 
-// Who comes back first must not take what another had.
+// A program that comes back first must not take the claims of another one.
 TEST_F(HubManageTest, BehindABrokerThatDiedNewClaimsWaitForOldOnes) {
     brought = 3;
     connect(1);

@@ -1,4 +1,5 @@
-// What the broker of an address decides, step by step: who gets which slot, who is refused, what goes where.
+// The decisions of the broker of an address, step by step: who gets which slot, which programs are refused, where
+// datagrams go.
 #include "tests/unit/broker/hub_fixture.hpp"
 
 namespace cairn::broker {
@@ -10,7 +11,7 @@ TEST_F(HubTest, ProgramsGetSlotsOneBehindTheOtherAndAllSocketsSoFar) {
     EXPECT_EQ(join(2), 2U);
     EXPECT_EQ(lendings.back().second.sockets, 3U);
     EXPECT_EQ(copied, (std::vector<std::uint64_t>{1, 2}));
-    EXPECT_EQ(drained, (std::vector<unsigned>{1, 2}));  // before anybody reads there
+    EXPECT_EQ(drained, (std::vector<unsigned>{1, 2}));  // before any program reads there
     EXPECT_EQ(count(Counter::Lent), 2U);
 }
 
@@ -73,7 +74,8 @@ TEST_F(HubTest, WhoFindsThePortTakenWaitsForOthersToComeBack) {
     EXPECT_EQ(lendings.back(), (std::pair<std::uint64_t, Lent>{2, {Slot{3}, 0}}));
     pass(config.again);
     ASSERT_EQ(lendings.size(), 2U);
-    EXPECT_EQ(lendings.back(), (std::pair<std::uint64_t, Lent>{1, {Slot{5}, 6}}));  // the others may be somebody's
+    EXPECT_EQ(lendings.back(), (std::pair<std::uint64_t, Lent>{1, {Slot{5}, 6}}));  // the others may belong to other
+                                                                                    // programs
     EXPECT_EQ(count(Counter::Rejoined), 1U);
 }
 
@@ -100,7 +102,7 @@ TEST_F(HubTest, WhoWaitsIsLookedAtWhenItIsDue) {
     EXPECT_EQ(openings, 4);
 }
 
-// To look for them takes long, and others are served meanwhile.
+// Looking for them takes long, and other programs are served meanwhile.
 TEST_F(HubTest, HiddenSocketsAreLookedForOnceForAllThatWait) {
     brought = 2;
     connect(1);
@@ -117,7 +119,7 @@ TEST_F(HubTest, HiddenSocketsAreLookedForOnceForAllThatWait) {
     EXPECT_EQ(growths, 2);
     EXPECT_EQ(hub.next_deadline(), now + config.again);
     EXPECT_TRUE(refusals.empty());
-    brought = 3;  // the program that had one comes back
+    brought = 3;  // the program with the missing one comes back
     growth = Growth::Grown;
     connect(5);
     say(5, Rejoin{Slot{2}, 3});
@@ -167,7 +169,7 @@ TEST_F(HubTest, DatagramsGoToWhoHasTheirQueuePair) {
     say(1, stray_for(0x1102));
     EXPECT_EQ(strays, (std::vector<std::uint64_t>{2, 2}));
     EXPECT_EQ(count(Counter::Forwarded), 2U);
-    say(2, stray_for(0x1102));  // it knows itself what is its
+    say(2, stray_for(0x1102));  // it knows its own queue pairs
     hub.on_stray(stray_for(0x1103));
     hub.on_stray(stray_for(0));
     Stray shorter = stray_for(0x1102);
@@ -209,7 +211,7 @@ TEST_F(HubTest, NonsenseEndsItsConnection) {
     EXPECT_EQ(ended, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
     EXPECT_EQ(count(Counter::Garbage), 9U);
     EXPECT_EQ(hub.clients(), 0U);
-    say(8, Join{});  // what still comes of it is nobody's
+    say(8, Join{});  // its remaining messages belong to no program
     EXPECT_EQ(lendings.size(), 1U);
 }
 
@@ -220,7 +222,7 @@ TEST_F(HubTest, WhoIsSilentMakesRoom) {
     connect(1000);
     EXPECT_EQ(ended, (std::vector<std::uint64_t>{1000}));
     EXPECT_EQ(count(Counter::Crowded), 1U);
-    say(1, Join{});  // members do not count
+    say(1, Join{});  // messages of members do not count
     connect(1001);
     EXPECT_EQ(hub.clients(), config.strangers + 1U);
     say(2, Rejoin{Slot{1}, 2});
@@ -259,7 +261,7 @@ TEST_F(HubTest, WhoOnlyLooksDoesNotKeepItAlive) {
         say(monitor, Look{});
         pass(config.idle / 4);
     }
-    connect(100);  // has said nothing yet
+    connect(100);  // has not sent anything yet
     EXPECT_TRUE(hub.is_over(now));
 }
 

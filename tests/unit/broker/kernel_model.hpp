@@ -13,7 +13,7 @@ namespace cairn::broker {
 using Process = std::uint32_t;
 using SocketId = std::uint32_t;
 
-// The sockets of one address. When one closes, the last one takes its number.
+// The sockets of one address. When one closes, the last one gets its number.
 class Kernel {
 public:
     [[nodiscard]] SocketId bind(Process by) {
@@ -32,7 +32,7 @@ public:
             numbered_.pop_back();
         }
     }
-    // In the order of its descriptors.
+    // Closes the sockets of a process in the order of its descriptors.
     void kill(Process process) {
         std::vector<SocketId> held;
         for (const auto& [socket, holders] : holders_) {

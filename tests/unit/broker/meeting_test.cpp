@@ -1,5 +1,4 @@
-// How a program gets to its broker where something is in its way: few descriptors, a broker that ends or is stopped,
-// signals.
+// How a program reaches its broker under difficulties: few descriptors, a broker that ends or is stopped, signals.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -20,7 +19,7 @@ namespace {
 
 class MeetingTest : public ServerTest {
 protected:
-    // Asks in a child that may have so many descriptors more than it has. Returns why there is no broker for it.
+    // Asks in a child that may open only `count` more descriptors. Returns why it gets no broker.
     [[nodiscard]] std::string ask_with_few_descriptors(int count) const {
         std::array<int, 2> pipe{};
         EXPECT_EQ(::pipe(pipe.data()), 0);
@@ -54,7 +53,7 @@ TEST_F(MeetingTest, WhoHasTooFewDescriptorsAsksOnceAndIsToldSo) {
     for (int i = 0; i < 8; ++i) {
         programs.push_back(join());
     }
-    for (const int count : {1, 2, 3, 6, 11}) {  // a process, a connection and some of the sockets
+    for (const int count : {1, 2, 3, 6, 11}) {  // enough for a process, a connection and some of the sockets
         const std::uint64_t lent = broker.count(Counter::Lent);
         const std::string why = ask_with_few_descriptors(count);
         EXPECT_NE(why.find("raise the limit of open files (ulimit -n)"), std::string::npos) << why;
@@ -77,7 +76,7 @@ TEST_F(MeetingTest, MoreDescriptorsThanMayComeAreTheFaultOfWhoSendsThem) {
     }
 }
 
-// A slot that a broker lent is not lent again at once.
+// A slot that a broker has just lent is not lent again at once.
 TEST_F(MeetingTest, WhoIsWelcomeInVainDoesNotComeAtOnce) {
     std::atomic<bool> ends{false};
     std::atomic<int> welcomes{0};
@@ -103,7 +102,7 @@ TEST_F(MeetingTest, WhoIsWelcomeInVainDoesNotComeAtOnce) {
 
 std::atomic<int> ticks{0};
 
-// A signal each 10 ms, which ends system calls. It stops in the end, so that a wait without end is seen.
+// Sends a signal each 10 ms, which interrupts system calls. It stops in the end, so that an endless wait is seen.
 class Ticking {
 public:
     static constexpr int kMost = 500;

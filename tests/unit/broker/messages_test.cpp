@@ -1,4 +1,4 @@
-// What programs and their broker say: each message comes through, and nothing else is one.
+// The messages of programs and their broker: each one is parsed as it was sent, and other bytes are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +110,7 @@ TEST(BrokerMessages, NameSlotsThatThereAre) {
         return parse_message(bytes).has_value();
     };
     EXPECT_FALSE(with(Rejoin{Slot{3}, 4}, 8, 0));   // the broker's own
-    EXPECT_FALSE(with(Rejoin{Slot{3}, 4}, 8, 4));   // beyond the sockets
+    EXPECT_FALSE(with(Rejoin{Slot{3}, 4}, 8, 4));   // more than the sockets
     EXPECT_FALSE(with(Rejoin{Slot{3}, 4}, 9, 1));   // a byte that is zero
     EXPECT_FALSE(with(Rejoin{Slot{3}, 4}, 10, 2));  // more than there may be
     EXPECT_FALSE(with(Lent{Slot{3}, 4}, 8, 0));

@@ -49,13 +49,13 @@ public:
         const OwnedFd wakes_it = connect_to(place_, seconds(1));
         thread_.join();
     }
-    // The name is another's until the kernel has closed all that it had.
+    // Listens at the name. It belongs to the previous broker until the kernel has closed all of that one's descriptors.
     [[nodiscard]] static OwnedFd listen_soon(const Place& place) {
         OwnedFd listener;
         EXPECT_TRUE(comes([&] { return (listener = listen_at(place)).is_open(); }));
         return listener;
     }
-    // While it runs.
+    // Returns a counter of the running broker.
     [[nodiscard]] std::uint64_t count(Counter counter) const { return running_->hub().counters().of(counter); }
     [[nodiscard]] bool is_over() const { return over_.load(); }
 
@@ -98,7 +98,7 @@ protected:
         made.qpn = number << 8U | made.membership->slot().value;
         return made;
     }
-    // A datagram, or a batch of them, from an address beside the programs'.
+    // Sends a datagram, or a batch of them, from an address next to the programs'.
     void send(const std::vector<std::uint32_t>& qpns) {
         constexpr std::size_t kBytes = 68;
         port::UringPortConfig own;
@@ -122,7 +122,7 @@ protected:
         ASSERT_EQ(sender->transmit_burst(packets, now), packets.size());
         sender->wait({}, -1);
     }
-    // The queue pairs of what comes, until so many have come or nothing does.
+    // Returns the queue pairs of received datagrams, until `count` have come or none comes.
     std::vector<std::uint32_t> receive(port::UringPort& port, std::size_t count) {
         std::vector<std::uint32_t> qpns;
         std::array<port::PacketRef, 64> burst;

@@ -1,4 +1,4 @@
-// What a broker refuses: programs of others, more programs than there are slots, connections that say nothing.
+// The refusals of a broker: programs of other users, more programs than slots, silent connections.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -56,7 +56,7 @@ TEST_F(ServerLimitsTest, ProgramsOfAnotherUserAreTurnedAwayWhileTheAddressIsUsed
     EXPECT_EQ(joined.value().why_alone, "there is no broker, and none is to be started");
 }
 
-// Nobody waits for the broker's own time, which is long here.
+// The broker's own timeout is long here, and no program waits for it.
 TEST_F(ServerLimitsTest, AnAddressThatNobodyUsesIsFreeForAnotherUser) {
     HubConfig config_of_hub;
     config_of_hub.idle = seconds(1000);
@@ -69,7 +69,7 @@ TEST_F(ServerLimitsTest, AnAddressThatNobodyUsesIsFreeForAnotherUser) {
 
 class ServerBacklogTest : public ServerTest {
 protected:
-    // Connections before the broker looks, as on a machine that is busy.
+    // Makes connections before the broker looks, as on a busy machine.
     [[nodiscard]] std::vector<OwnedFd> connect(std::size_t count) const {
         std::vector<OwnedFd> made;
         while (made.size() < count) {
@@ -143,7 +143,7 @@ TEST_F(ServerLimitsTest, EachOfManyProgramsHasItsOwnSlot) {
     constexpr std::size_t kPrograms = kMostSockets - 1;
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-    const rlimit many{before.rlim_max, before.rlim_max};  // one process is all programs, and the broker
+    const rlimit many{before.rlim_max, before.rlim_max};  // this one process is all programs and the broker
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &many), 0);
     const RunningBroker broker(place);
     std::vector<Welcome> programs;
@@ -203,7 +203,7 @@ TEST_F(ServerLimitsTest, CountersAreNotToldToAnotherUser) {
     EXPECT_FALSE(ask_for_counters(place, seconds(5)).ok());
 }
 
-// Somebody has taken the name and answers one connection with `answers` and the end, with a pause behind each.
+// A process that has taken the name and answers one connection with `answers` and the end, with a pause after each.
 class Pretender {
 public:
     Pretender(const Place& place, int answers, std::chrono::milliseconds pause)
@@ -253,12 +253,12 @@ TEST_F(ServerLimitsTest, WhoAsksBelievesNoOtherUser) {
 TEST_F(ServerLimitsTest, WhoSaysMoreSocketsThanComeAlongIsEnded) {
     const RunningBroker broker(place);
     const OwnedFd one = connect_to(place, seconds(10));
-    ASSERT_TRUE(send_message(one.get(), Rejoin{Slot{1}, 3}, {}, true));  // one more is owed
+    ASSERT_TRUE(send_message(one.get(), Rejoin{Slot{1}, 3}, {}, true));  // it owes one more
     ASSERT_TRUE(send_message(one.get(), Sockets{2}, std::array<int, 1>{one.get()}, true));
     EXPECT_TRUE(comes([&] { return broker.count(Counter::Garbage) == 1; }));
 }
 
-// What it starts lives as long as it takes to note that.
+// The new broker lives just long enough to be noticed.
 TEST_F(ServerLimitsTest, ABrokerThatEndsAtOnceIsStartedAFewTimes) {
     const std::string name = testing::TempDir() + "cairn-broker-" + std::to_string(getpid());
     const std::string notes = name + ".notes";
@@ -280,7 +280,7 @@ TEST_F(ServerLimitsTest, ABrokerThatEndsAtOnceIsStartedAFewTimes) {
     unlink(notes.c_str());
 }
 
-// This process's descriptors are the broker's, too.
+// The descriptors of this process are also the broker's.
 TEST_F(ServerLimitsTest, WithoutDescriptorsABrokerWaitsForSome) {
     HubConfig patient;
     patient.silence = seconds(100);
@@ -288,7 +288,7 @@ TEST_F(ServerLimitsTest, WithoutDescriptorsABrokerWaitsForSome) {
     Packet packet;
     const OwnedFd asks = connect_to(place, seconds(10));
     ASSERT_TRUE(send_message(asks.get(), Join{}, {}, true));
-    ASSERT_EQ(receive_packet(asks.get(), packet, true), Received::Packet);  // the broker has what it takes for this one
+    ASSERT_EQ(receive_packet(asks.get(), packet, true), Received::Packet);  // the broker has a descriptor for this one
     packet.fds.clear();
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -301,10 +301,10 @@ TEST_F(ServerLimitsTest, WithoutDescriptorsABrokerWaitsForSome) {
         }
     }
     all.pop_back();
-    const OwnedFd waits = connect_to(place, seconds(10));  // takes the last one
+    const OwnedFd waits = connect_to(place, seconds(10));  // takes the last descriptor
     ASSERT_TRUE(waits.is_open());
     EXPECT_TRUE(comes([&] { return broker.count(Counter::NoDescriptor) >= 3; }));
-    EXPECT_LT(broker.count(Counter::NoDescriptor), 100U);  // it does not look again and again
+    EXPECT_LT(broker.count(Counter::NoDescriptor), 100U);  // it does not retry without end
     all.clear();
     setrlimit(RLIMIT_NOFILE, &limit);
     ASSERT_TRUE(send_message(waits.get(), Join{}, {}, true));
@@ -321,7 +321,7 @@ TEST_F(ServerLimitsTest, WhatIsSentAlongWithoutNeedIsClosed) {
     ASSERT_TRUE(send_message(one.get(), Leave{}, std::array<int, 2>{pipe[1], pipe[1]}, true));
     ::close(pipe[1]);
     pollfd waiting{pipe[0], POLLIN, 0};
-    EXPECT_EQ(poll(&waiting, 1, 10'000), 1);  // the last writer has gone
+    EXPECT_EQ(poll(&waiting, 1, 10'000), 1);  // the last writer is gone
     EXPECT_NE(waiting.revents & POLLHUP, 0);
     ::close(pipe[0]);
 }

@@ -1,5 +1,5 @@
-// A broker and its programs on this machine's kernel: who gets what, what is led where, and what is left when either
-// dies. The broker runs on a thread; a broker that was killed is one whose thread ended without a word.
+// A broker and its programs on this machine's kernel: what each program gets, where datagrams go, and what is left when
+// either dies. The broker runs on a thread; for a killed broker the thread ends without notice.
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ TEST_F(ServerTest, ProgramsOfOneAddressGetTheirOwnDatagrams) {
     EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
 }
 
-// The kernel looks at the first of a batch.
+// The kernel steers by the first datagram of a batch.
 TEST_F(ServerTest, WhatComesToTheWrongProgramIsLedToItsOwn) {
     const RunningBroker broker(place);
     const Program one = enter(0xab);
@@ -43,7 +43,7 @@ TEST_F(ServerTest, WhatComesToTheBrokerIsLedFromThere) {
     const RunningBroker broker(place);
     const Program one = enter(0xab);
     const Program two = enter(0xcd);
-    send({0xab00U | 77U, one.qpn, two.qpn, one.qpn});  // of nobody, and so it is all
+    send({0xab00U | 77U, one.qpn, two.qpn, one.qpn});  // the first one belongs to no program, and so does the batch
     EXPECT_EQ(receive(*one.port, 2), (std::vector<std::uint32_t>{one.qpn, one.qpn}));
     EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
 }
@@ -55,7 +55,7 @@ TEST_F(ServerTest, ABrokerThatDiesIsFollowedByOneThatKnowsAll) {
     broker.reset();
     send({one.qpn});
     send({two.qpn});
-    EXPECT_EQ(receive(*one.port, 1), (std::vector<std::uint32_t>{one.qpn}));  // they go on alone
+    EXPECT_EQ(receive(*one.port, 1), (std::vector<std::uint32_t>{one.qpn}));  // the programs go on alone
     EXPECT_EQ(receive(*two.port, 1), (std::vector<std::uint32_t>{two.qpn}));
     broker = std::make_unique<RunningBroker>(place);
     EXPECT_TRUE(comes([&] { return broker->count(Counter::Rejoined) == 2; }));
@@ -83,14 +83,14 @@ TEST_F(ServerTest, ServicesOutliveTheBroker) {
     ASSERT_FALSE(unheard.ok());
     EXPECT_EQ(unheard.reason(), ClaimRefusal::NoAnswer);
     broker = std::make_unique<RunningBroker>(place);
-    const auto later = two->voice().claim(service, false, seconds(10));  // asked before it is back
+    const auto later = two->voice().claim(service, false, seconds(10));  // asked before the broker is back
     ASSERT_FALSE(later.ok());
     EXPECT_EQ(later.reason(), ClaimRefusal::Taken);
     one->voice().release(service);
     EXPECT_TRUE(comes([&] { return two->voice().claim(service, false).ok(); }));
 }
 
-// The peer listens on its own, as a host of another machine would.
+// The peer has its own listener, as a host of another machine would.
 TEST_F(ServerTest, ConnectionsOfAProgramThatLeftAreEndedForIt) {
     const RunningBroker broker(place);
     auto one = join();
@@ -125,7 +125,7 @@ TEST_F(ServerTest, ASlotIsFreeOnceItsProgramLeaves) {
     EXPECT_TRUE(comes([&] { return join()->slot() == slot; }));
 }
 
-// Its children hold the descriptors, but the broker sees the process.
+// The program's children hold its descriptors, but the broker watches the process.
 TEST_F(ServerTest, ASlotIsFreeOnceItsProgramIsKilledWhoeverHoldsItsDescriptors) {
     HubConfig quick;
     quick.rest = milliseconds(1);
@@ -136,7 +136,7 @@ TEST_F(ServerTest, ASlotIsFreeOnceItsProgramIsKilledWhoeverHoldsItsDescriptors) 
     if (program == 0) {
         Meeting met = ask_for_slot({place, {}, seconds(5)});
         const std::uint8_t slot = std::holds_alternative<Welcome>(met) ? std::get<Welcome>(met).slot.value : 0;
-        const pid_t child = static_cast<pid_t>(syscall(SYS_fork));  // without what fork() has the library do
+        const pid_t child = static_cast<pid_t>(syscall(SYS_fork));  // without the actions of the library's fork()
         if (child == 0) {
             pause();
             _exit(0);
@@ -158,7 +158,7 @@ TEST_F(ServerTest, ASlotIsFreeOnceItsProgramIsKilledWhoeverHoldsItsDescriptors) 
     ::close(pipe[1]);
 }
 
-// The broker begins behind the program: nobody but it inherits its sockets.
+// The broker starts after the program, so only that program inherits its sockets.
 TEST_F(ServerTest, AChildOfForkHoldsNoSocketOfItsParents) {
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -213,7 +213,7 @@ TEST_F(ServerTest, WithoutABrokerAProgramIsAlone) {
     ASSERT_TRUE(joined.ok());
     EXPECT_NE(joined.value().why_alone.find("'/nowhere/cairn-broker': No such file"), std::string::npos)
         << joined.value().why_alone;
-    EXPECT_TRUE(comes([&] { return listen_at(place).is_open(); }));  // nothing is left of the attempt
+    EXPECT_TRUE(comes([&] { return listen_at(place).is_open(); }));  // the attempt left nothing behind
 }
 
 TEST_F(ServerTest, ItEndsWhenNobodyNeedsItAndFreesTheAddress) {

@@ -1,4 +1,4 @@
-// Services and wills of programs: who has which port, what is said for whom that died.
+// Services and farewell messages of programs: the owner of each port, and the messages sent for programs that died.
 #include <gtest/gtest.h>
 
 #include "lib/broker/services.hpp"
@@ -26,10 +26,10 @@ TEST(BrokerServices, OneProgramHasAServiceAlone) {
     EXPECT_TRUE(services.claim(kOne, alone(80)));
     EXPECT_FALSE(services.claim(kTwo, alone(80)));
     EXPECT_FALSE(services.claim(kTwo, shared(80)));
-    EXPECT_TRUE(services.claim(kTwo, {1, wire::ServiceId{0x0111'0000 | 80}, false}));  // of another port space
+    EXPECT_TRUE(services.claim(kTwo, {1, wire::ServiceId{0x0111'0000 | 80}, false}));  // in another port space
     EXPECT_EQ(services.holder(port(80)), kOne);
     EXPECT_EQ(services.holder(port(81)), std::nullopt);
-    services.release(kTwo, port(80));  // which it has not
+    services.release(kTwo, port(80));  // which it does not have
     EXPECT_EQ(services.holder(port(80)), kOne);
     services.release(kOne, port(80));
     EXPECT_TRUE(services.claim(kTwo, alone(80)));
@@ -41,7 +41,7 @@ TEST(BrokerServices, SomeShareAService) {
     EXPECT_FALSE(services.claim(kTwo, alone(80)));
     EXPECT_TRUE(services.claim(kTwo, shared(80)));
     EXPECT_EQ(services.holder(port(80)), kOne);
-    EXPECT_FALSE(services.claim(kOne, alone(80)));  // it would listen, and another is there
+    EXPECT_FALSE(services.claim(kOne, alone(80)));  // it would listen, and another program does
     services.forget(kTwo);
     EXPECT_TRUE(services.claim(kOne, alone(80)));
     EXPECT_FALSE(services.claim(kTwo, shared(80)));
@@ -50,7 +50,7 @@ TEST(BrokerServices, SomeShareAService) {
     EXPECT_TRUE(services.claim(kTwo, alone(80)));
 }
 
-// It may listen there again in a moment, in either port space.
+// The program may listen there again in a moment, in either port space.
 TEST(BrokerServices, WhoGaveAPortBackGetsItsRequestsUntilAnotherHasIt) {
     constexpr wire::ServiceId kDatagrams{0x0111'0000 | 80};
     constexpr wire::ServiceId kOfNoPort{80};
@@ -115,7 +115,7 @@ TEST_F(BrokerWills, AreSaidOnceTheProgramDied) {
     EXPECT_TRUE(wills.leave(kOne, {0x201, {}, {}}));
     EXPECT_TRUE(wills.leave(kTwo, {0x102, {}, {}}));
     wills.revoke(kOne, 0x201);
-    wills.revoke(kTwo, 0x101);  // another's
+    wills.revoke(kTwo, 0x101);  // another program's
     EXPECT_EQ(due(), Names{});
     EXPECT_EQ(wills.next_deadline(), Instant::never());
     wills.open(kOne, now);
@@ -153,7 +153,7 @@ TEST_F(BrokerWills, OfOneProgramAreBounded) {
         ASSERT_TRUE(wills.leave(kOne, {i << 8U | 1U, {}, {}}));
     }
     EXPECT_FALSE(wills.leave(kOne, {0xffff01, {}, {}}));
-    EXPECT_TRUE(wills.leave(kOne, {0x101, {}, {}}));  // in the place of the earlier one
+    EXPECT_TRUE(wills.leave(kOne, {0x101, {}, {}}));  // replaces the earlier one
     EXPECT_TRUE(wills.leave(kTwo, {0x102, {}, {}}));
 }
 

@@ -1,4 +1,4 @@
-// Users in a user namespace that has one number for many of them: who may have the address there.
+// Users in a user namespace that maps many of them to one number: which of them may have the address there.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,10 +50,10 @@ TEST(Users, APeerOfAnotherNumberIsAnotherUser) {
 
 class UsersTest : public ServerTest {
 protected:
-    // Of the kernel, which names this process by the number in the child's namespace, as it does all others.
+    // The number in the child's namespace by which the kernel names this process, as it does all others.
     static constexpr std::uint32_t kOverflow = 65534;
 
-    // Returns whether `holds` in a child with that uid; nothing: the machine allows no user namespace.
+    // Returns whether `holds` in a child with that uid, or nullopt if the machine allows no user namespace.
     static std::optional<bool> with_overflow_uid(const std::function<bool()>& holds) {
         const pid_t child = fork();
         if (child == 0) {

@@ -1,5 +1,5 @@
-// What a program says to a broker that does not read, as one that is stopped or busy: nothing waits for it, and nothing
-// is lost.
+// A program's messages to a broker that does not read, because it is stopped or busy: the program does not wait, and no
+// message is lost.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -16,7 +16,7 @@
 namespace cairn::broker {
 namespace {
 
-// A broker that reads only when the test wants it to.
+// A broker that reads only when the test says so.
 class SlowBroker {
 public:
     explicit SlowBroker(const Place& place) : group_(place), listener_(listen_at(place)) {
@@ -24,7 +24,7 @@ public:
         EXPECT_TRUE(group_.open());
         EXPECT_EQ(group_.grow(), KernelGroup::Growth::Grown);
     }
-    // The next program comes, or comes back.
+    // Accepts the next program, which is new or comes back.
     void meet() {
         ASSERT_TRUE(comes([&] {
             connection_ = OwnedFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -53,9 +53,9 @@ public:
     }
 
     std::set<std::uint32_t> wills;
-    std::map<std::uint64_t, bool> services;  // with whether it is shared
+    std::map<std::uint64_t, bool> services;  // and whether it is shared
     std::vector<std::uint32_t> asks;
-    int strange = 0;  // revoked or released, but not known
+    int strange = 0;  // revoked or released, but unknown
     bool is_lost = false;
 
 private:
@@ -89,14 +89,14 @@ private:
 
 class VoiceTest : public ServerTest {
 protected:
-    static constexpr std::uint32_t kMany = 3000;  // messages are more than a socket has room for
+    static constexpr std::uint32_t kMany = 3000;  // more messages than a socket has room for
     static constexpr std::uint32_t kLast = 0xffff'fff0;
     static constexpr wire::ServiceId kService{0x0106'1f90};
 
     void SetUp() override {
         std::thread asks([this] {
             MembershipConfig patient = config();
-            patient.patience = seconds(100);  // as long would a message wait for room, if it did
+            patient.patience = seconds(100);  // a message that waits for room would wait that long
             auto joined = Membership::join(patient);
             program = joined.ok() ? std::move(joined.value().membership) : nullptr;
         });
@@ -110,7 +110,7 @@ protected:
             voice().leave({name, beside, {}});
         }
     }
-    // It returns though the broker reads nothing.
+    // Checks that it returns although the broker reads nothing.
     void say_at_once(const std::function<void()>& say) {
         std::atomic<bool> said{false};
         std::thread says([&] {
@@ -124,7 +124,7 @@ protected:
         }
         says.join();
     }
-    // A claim that another thread waits for.
+    // Makes a claim that another thread waits for.
     template <class Meanwhile>
     bool is_granted(bool shares, Meanwhile&& meanwhile) {
         bool granted = false;
@@ -142,7 +142,7 @@ protected:
         });
     }
     bool claims_in_vain(bool shares) { return !voice().claim(kService, shares, milliseconds(1)).ok(); }
-    // The broker has read all that there is.
+    // Lets the broker read all that has been sent.
     void settle() {
         voice().leave({kLast, beside, {}});
         EXPECT_TRUE(broker.hears([&] { return broker.wills.count(kLast) != 0; }));
@@ -178,7 +178,7 @@ TEST_F(VoiceTest, WhatTheBrokerNeverHeardOfIsNotTakenBack) {
             voice().revoke(name);
         }
         voice().revoke(1);
-        voice().leave({1, beside, {}});  // of the same name as what the broker is to forget
+        voice().leave({1, beside, {}});  // has the same name as the entry that the broker has to forget
         voice().revoke(1);
     });
     settle();
@@ -244,7 +244,7 @@ TEST_F(VoiceTest, WhatWasNotSaidInTimeIsNotAsked) {
     EXPECT_TRUE(broker.asks.empty());
 }
 
-// A thread is in the midst of saying something at nearly each of the forks.
+// At nearly each fork a thread is about to send a message.
 TEST(ForkedVoiceTest, AChildThatIsForkedWhileSomethingIsSaidDoesNotWait) {
     Voice voice;
     std::atomic<bool> ends{false};
@@ -279,7 +279,7 @@ TEST(ForkedVoiceTest, AChildThatIsForkedWhileSomethingIsSaidDoesNotWait) {
     talker.join();
 }
 
-// The signal comes in the midst of saying something, mostly.
+// Mostly the signal comes while a message is being sent.
 TEST(InterruptedVoiceTest, WhoExitsInASignalHandlerDoesNotWaitForHimself) {
     static Voice* voice_of_process = nullptr;
     for (int i = 0; i < 20; ++i) {

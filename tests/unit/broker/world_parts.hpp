@@ -1,4 +1,4 @@
-// Who lives in a simulated world of one address.
+// The inhabitants of a simulated world of one address.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ struct Program {
     ClientId client{};
     Slot slot{};
     std::vector<SocketId> sockets{};  // copies
-    Instant back_at{};                // of one that lost its broker
+    Instant back_at{};                // of a program that lost its broker
     std::set<wire::ServiceId> services{};
-    bool late = false;     // it was away for longer than others wait for it
-    bool unheard = false;  // what it asked died with a broker
+    bool late = false;     // it was away for longer than the others wait for it
+    bool unheard = false;  // its question was lost with a broker
 };
 
 class World;

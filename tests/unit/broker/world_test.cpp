@@ -1,5 +1,5 @@
-// Programs come and go, stop, are killed, and so are brokers, at any moment. A model of the kernel numbers their
-// sockets as Linux does. Whatever happens, a datagram reaches the program whose queue pair it names, or nobody.
+// Programs and brokers come and go, stop, and are killed at any moment. A model of the kernel numbers their sockets as
+// Linux does. In all cases a datagram reaches the program whose queue pair it names, or no program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ public:
             check();
         }
     }
-    // No further faults: each that waits gets an answer, and the address is free in the end.
+    // Ends all faults: each waiting program gets an answer, and the address is free in the end.
     void heal() {
         for (Program& each : programs) {
             each.stopped = false;
@@ -84,7 +84,7 @@ public:
     std::vector<Program> programs;
     std::unique_ptr<Broker> broker;
     std::unique_ptr<Hub> hub;
-    std::vector<std::pair<Instant, ClientId>> losses;  // that the broker hears of later
+    std::vector<std::pair<Instant, ClientId>> losses;  // the broker notices them later
     Instant began_at{};                                // the hub
     std::uint32_t last_process = 0;
     std::uint64_t last_client = 0;
@@ -147,7 +147,7 @@ private:
         const Rejoin said{program.slot, static_cast<std::uint16_t>(program.sockets.size())};
         hub->on_message(client, said, now);
         if (random.chance(20'000)) {
-            kill_broker();  // in the midst of it
+            kill_broker();  // during the call
             return;
         }
         program.late = program.late || now > began_at + config.patience;
@@ -200,7 +200,7 @@ private:
         }
         retry_asking();
     }
-    // Who asked a broker that died asks the next one.
+    // Lets a program whose broker died ask the next one.
     void retry_asking() {
         for (Program& each : programs) {
             if (each.unheard && !each.stopped && each.back_at <= now) {
@@ -261,7 +261,7 @@ std::optional<std::uint16_t> Broker::adopt(ClientId client) {
 bool Broker::send(ClientId client, const Message& message) {
     Program* const program = world.find(client);
     if (program == nullptr) {
-        return true;  // it is dead, and nobody has said so yet
+        return true;  // it is dead, and this was not noticed yet
     }
     if (const Lent* const lent = std::get_if<Lent>(&message)) {
         const bool back = program->state == Program::State::Lost;
@@ -297,7 +297,7 @@ bool Broker::send_sockets(ClientId client) {
 
 void Broker::end(ClientId client) {
     if (Program* const program = world.find(client)) {
-        EXPECT_EQ(program->state, Program::State::Refused);  // nobody else is sent away
+        EXPECT_EQ(program->state, Program::State::Refused);  // no other program is refused
     }
 }
 
@@ -320,7 +320,7 @@ TEST(BrokerWorld, ADatagramReachesItsProgramOrNobody) {
         delivered += world.delivered;
         claimed += world.claimed;
     }
-    EXPECT_GT(lent, 1000U);  // these worlds have seen all of it
+    EXPECT_GT(lent, 1000U);  // these worlds have seen all cases
     EXPECT_GT(rejoined, 1000U);
     EXPECT_GT(refused, 100U);
     EXPECT_GT(delivered, 1000U);

@@ -1,4 +1,4 @@
-// Connections that come about, what each end is told, and what is said in private data.
+// Connections that are established, the events of each end, and private data.
 #include <numeric>
 
 #include "tests/unit/cm/cm_host.hpp"
@@ -74,7 +74,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x22});
     EXPECT_EQ(replied.qp.send_psn, Psn{0x200});
     EXPECT_EQ(replied.qp.path_mtu_bytes, 4096U);
-    EXPECT_EQ(replied.qp.max_rd_atomic, 2);       // what the server answers at a time
+    EXPECT_EQ(replied.qp.max_rd_atomic, 2);       // READs that the server answers at a time
     EXPECT_EQ(replied.qp.max_dest_rd_atomic, 4);  // the server wanted 16, but 4 were offered
     EXPECT_EQ(replied.qp.retry_count, wire::RetryCount{5});
     EXPECT_EQ(replied.qp.rnr_retry, wire::RetryCount{3});
@@ -225,14 +225,14 @@ TEST_F(CmPair, AListenerAtOneAddressGoesBeforeOneAtAll) {
     asked.qpn = Qpn{0x12};
     (void)connect(asked);
     (void)client.sent<wire::Req>();
-    server.manager.on_mad({other, kClientAddress}, client.last.bytes, now);  // each has a backlog of its own
+    server.manager.on_mad({other, kClientAddress}, client.last.bytes, now);  // each listener has a backlog of its own
     (void)server.event<Requested>();
     EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), std::nullopt);
     EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), CallRefusal::UnknownService);
     asked = request();
     asked.qpn = Qpn{0x13};
     (void)connect(asked);
-    client.pass_all(server, now);  // to the one at all, whose backlog is full
+    client.pass_all(server, now);  // goes to the listener of any address, whose backlog is full
     EXPECT_TRUE(server.has_no_event());
     EXPECT_EQ(server.count(Counter::BacklogFull), 1U);
 }

@@ -1,4 +1,4 @@
-// Services over datagrams: asked for, answered, asked again, not answered.
+// Services over datagrams: questions, answers, repeated questions, and questions without an answer.
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
@@ -121,7 +121,7 @@ TEST_F(CmDatagrams, OnlyTheAskedHostAnswersAndOnlyWhatWasAsked) {
     client.take(server, {1, rep}, now);
     EXPECT_EQ(client.count(Counter::Unexpected), 1U);
     EXPECT_TRUE(client.has_no_event());
-    rep.status = wire::SidrStatus::NoQueuePair;  // some name no service then
+    rep.status = wire::SidrStatus::NoQueuePair;  // some peers name no service in this case
     client.take(server, {1, rep}, now);
     EXPECT_EQ(client.event<Resolved>().status, wire::SidrStatus::NoQueuePair);
 }
@@ -170,7 +170,7 @@ TEST_F(CmDatagrams, AQuestionThatIsIgnoredIsAsIfItHadNotCome) {
         client.pass_last(server, now);
         const DatagramId id = server.event<DatagramRequested>().id;
         serving().ignore(id);
-        serving().ignore(id);  // it is not there
+        serving().ignore(id);  // it does not exist
         EXPECT_TRUE(server.has_no_event() && server.sends_nothing());
         EXPECT_EQ(server.count(Counter::BacklogFull), i);
     }
@@ -180,7 +180,7 @@ TEST_F(CmDatagrams, AQuestionThatIsIgnoredIsAsIfItHadNotCome) {
     serving().ignore(id);
     (void)server.sent<wire::SidrRep>();
     client.pass_last(server, now);
-    (void)server.sent<wire::SidrRep>();  // the answer is kept
+    (void)server.sent<wire::SidrRep>();  // the server keeps the answer
     EXPECT_EQ(server.count(Counter::BacklogFull), 3U);
 }
 

@@ -1,5 +1,5 @@
-// Connections that end: by request, by both at a time, because a peer has forgotten them or a user wants no more of
-// them.
+// Connections that end: at the request of one or both ends, because a peer has forgotten them, or because a user
+// abandons them.
 #include <set>
 #include "lib/cm/last_words.hpp"
 
@@ -48,7 +48,7 @@ TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {
     (void)client.sent<wire::Dreq>();
     client.pass_last(server, now);
     client.pass_last(server, now);
-    EXPECT_TRUE(server.sends_nothing());  // its user has yet to stop
+    EXPECT_TRUE(server.sends_nothing());  // its user has not stopped yet
     (void)server.event<DisconnectRequested>();
     EXPECT_TRUE(server.has_no_event());
     ASSERT_EQ(server.manager.disconnect(passive, octets("bye"), now), std::nullopt);
@@ -57,7 +57,7 @@ TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {
     EXPECT_EQ(server.sent<wire::Drep>().private_data[0], 'b');
     pass_time(server);
     (void)server.event<Released>();
-    client.pass_last(server, now);  // long forgotten: the answer is the same
+    client.pass_last(server, now);  // long forgotten, but the answer is the same
     EXPECT_EQ(server.sent<wire::Drep>().ids, (wire::CommIds{passive, active}));
 }
 
@@ -94,7 +94,7 @@ TEST_F(CmPair, ARestartedClientWithItsOldQueuePairIsStaleAndTheOldConnectionEnds
     EXPECT_EQ(state_at(restarted, again.value()), State::TimeWait);
     (void)server.sent<wire::Dreq>();
     server.pass_last(restarted, now);
-    (void)restarted.sent<wire::Drep>();  // it knows nothing of it, which is as good
+    (void)restarted.sent<wire::Drep>();  // it does not know the connection, which has the same effect
     restarted.pass_last(server, now);
     EXPECT_EQ(server.event<Disconnected>().id, passive);
     pass_time(server);
@@ -117,7 +117,7 @@ TEST_F(CmPair, ANameOfAnEarlierLifeIsStaleToo) {
     const wire::Dreq dreq = server.sent<wire::Dreq>();
     EXPECT_EQ(dreq.ids, (wire::CommIds{passive, active}));
     EXPECT_EQ(dreq.remote_qpn, Qpn{});
-    EXPECT_EQ(state_at(server, passive), State::Established);  // until its peer says that it is not
+    EXPECT_EQ(state_at(server, passive), State::Established);  // until its peer denies it
     server.take(client, {2, wire::Drep{{active, passive}, {}}}, now);
     EXPECT_EQ(server.event<Disconnected>().id, passive);
     EXPECT_EQ(state_at(server, passive), State::TimeWait);
@@ -128,7 +128,7 @@ TEST_F(CmPair, TheQueuePairOfAConnectionIsThatOfTheLastItsPeerMade) {
     ask_and_accept();
     const wire::Rtu rtu{{active, passive}, {}};
     ConnectRequest asked = request();
-    asked.starting_psn = Psn{0x777};  // another life, whose request comes before the last word of this one
+    asked.starting_psn = Psn{0x777};  // another life of the peer; its request comes before the last message of this one
     const ConnectionId later = connect(asked);
     client.pass_all(server, now);
     const ConnectionId passive_later = server.event<Requested>().id;
@@ -139,7 +139,7 @@ TEST_F(CmPair, TheQueuePairOfAConnectionIsThatOfTheLastItsPeerMade) {
     server.take(client, {2, wire::Rtu{{later, passive_later}, {}}}, now);
     EXPECT_EQ(server.event<Established>().id, passive_later);
     EXPECT_EQ(server.count(Counter::Stale), 1U);
-    EXPECT_EQ(server.sent<wire::Dreq>().ids, (wire::CommIds{passive, active}));  // whether it is still there
+    EXPECT_EQ(server.sent<wire::Dreq>().ids, (wire::CommIds{passive, active}));  // asks whether it is still there
 }
 
 TEST_F(CmPair, AReplyFromAQueuePairThatIsAlreadyConnectedIsStale) {
@@ -209,7 +209,7 @@ TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
     EXPECT_EQ(server.count(Counter::Stale), 0U);
 }
 
-// Of a host's 256 managers each draws among 2^24 names.
+// Each of a host's 256 managers draws from 2^24 names.
 TEST_F(CmPair, ANameThatIsFreeMayBeDrawnAgainAndMeansTheNewConnectionAlone) {
     constexpr std::size_t kDrawn = 20'000;
     Config config = config_of(7);

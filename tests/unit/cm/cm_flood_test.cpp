@@ -1,4 +1,4 @@
-// Floods of requests from real and made-up addresses: what those who never asked are sent, and who gets in meanwhile.
+// Floods of requests from real and forged addresses: messages to uninvolved hosts, and service for others meanwhile.
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
@@ -6,7 +6,7 @@ namespace {
 
 class CmFlood : public CmPair {
 protected:
-    // A request as from anybody; each is another one.
+    // Makes a request of any host; each request is another one.
     static wire::Req request_from(const net::IpAddress& source, std::uint32_t number) {
         wire::Req req;
         req.local_comm_id = wire::CommId{0x10000 + number};
@@ -15,7 +15,7 @@ protected:
         req.path_mtu = wire::path_mtu_of(1024);
         req.primary.local_gid = source.octets();
         req.primary.remote_gid = kServerAddress.octets();
-        // The most that can be asked for.
+        // The longest timeouts that a request can have.
         req.primary.ack_timeout = wire::CmTimeout{31};
         req.local_response_timeout = wire::CmTimeout{31};
         req.remote_response_timeout = wire::CmTimeout{31};
@@ -25,7 +25,7 @@ protected:
     void forge(const net::IpAddress& source, std::uint32_t number) {
         server.manager.on_mad({kServerAddress, source}, wire::CmMad{number, request_from(source, number)}.bytes(), now);
     }
-    // What the server has sent to others than the client since, and what to the client reaches it.
+    // Returns how many messages the server has sent to others than the client since; the client gets its own.
     std::size_t messages_to_others() {
         std::size_t count = 0;
         while (const std::optional<OutMad> mad = server.manager.poll_transmit()) {
@@ -37,7 +37,7 @@ protected:
         }
         return count;
     }
-    // The server's user accepts whatever is asked for.
+    // Accepts every request for the server's user.
     void accept_all() {
         while (const std::optional<Event> event = server.manager.poll_event()) {
             if (const auto* requested = std::get_if<Requested>(&*event)) {
@@ -45,7 +45,7 @@ protected:
             }
         }
     }
-    // All that the server does by itself until `until`.
+    // Returns how many messages the server sends by itself until `until`.
     std::size_t messages_until(Instant until) {
         std::size_t count = messages_to_others();
         while (server.manager.next_deadline() <= until) {
@@ -55,7 +55,8 @@ protected:
         now = until;
         return count;
     }
-    // Runs a flood of `per_second` requests from `source(number)` and connects during it; how long that took.
+    // Runs a flood of `per_second` requests from `source(number)` and connects during it. Returns how long connecting
+    // took.
     template <class Source>
     Duration connects_after(std::uint32_t per_second, std::uint32_t backlog, Source source) {
         listen(backlog);
@@ -94,7 +95,7 @@ TEST_F(CmFlood, AHostThatNeverAskedIsSentThreeMessagesAtMostForEachRequest) {
     accept_all();
     EXPECT_EQ(messages_until(now + seconds(120)), 3U);
     EXPECT_EQ(server.count(Counter::GivenUp), 1U);
-    // The request comes again and again: as many for each copy at most.
+    // The request comes again and again; each copy causes at most as many messages.
     forge(victim, 2);
     accept_all();
     std::size_t sent = messages_to_others();
@@ -109,7 +110,7 @@ TEST_F(CmFlood, AHostThatNeverAskedIsSentThreeMessagesAtMostForEachRequest) {
 TEST_F(CmFlood, SlowUsersDoNotMakeItMore) {
     listen();
     forge(victim, 1);
-    std::size_t sent = messages_until(now + seconds(10));  // is asked for time
+    std::size_t sent = messages_until(now + seconds(10));  // the user gets more time
     EXPECT_EQ(sent, 1U);
     const ConnectionId id = server.event<Requested>().id;
     for (int i = 0; i < 5; ++i) {
@@ -176,7 +177,7 @@ TEST_F(CmFlood, ABurstOfOneHostWaitsForItsUserWithoutLoss) {
     EXPECT_TRUE(server.has_no_event());
 }
 
-// Refusals are kept for copies of what they refuse, but not at any price.
+// Refusals are kept for copies of the refused request, but not at any price.
 TEST_F(CmFlood, RefusedRequestsTakeABoundedPartOfTheTable) {
     Config config = config_of(9);
     config.max_connections = 64;
@@ -215,7 +216,7 @@ TEST_F(CmFlood, WhoGivesWayIsToldToItsUserAndHeardOfNoMore) {
     EXPECT_EQ(server.event<Released>().id, first);
     EXPECT_EQ(server.manager.accept(first, acceptance(), now), CallRefusal::UnknownConnection);
     EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x11});
-    // One that was accepted ends as if its peer had been waited for in vain.
+    // An accepted one ends as after a wait for its peer in vain.
     ASSERT_EQ(server.manager.accept(second, acceptance(), now), std::nullopt);
     now = now + kTimeToAnswer;
     forge(made_up(1), 77);
@@ -229,7 +230,7 @@ TEST_F(CmFlood, AReplyThatHadTimeToBeAnsweredGivesWayToAnybody) {
     forge(made_up(2), 2);
     accept_all();
     (void)connect(request());
-    client.pass_all(server, now);  // has none yet, and takes the place of the first
+    client.pass_all(server, now);  // this host has none yet, and its request takes the place of the first
     ConnectRequest another = request();
     another.qpn = Qpn{0x12};
     (void)connect(another);
@@ -265,7 +266,7 @@ TEST_F(CmFlood, QuestionsThatNobodyAnswersLeaveRoomForOtherHosts) {
     EXPECT_EQ(small.manager.datagrams().answer(last->id, wire::SidrStatus::Valid, {}, now), std::nullopt);
 }
 
-// Both ends find each other although every fifth message is lost, and the server learns of it from the CM alone.
+// Both ends connect although every fifth message is lost, and the server learns of it from the CM alone.
 TEST_F(CmFlood, ConnectionsComeAboutUnderHeavyLoss) {
     constexpr std::uint32_t kMany = 200;
     listen(2 * kMany);

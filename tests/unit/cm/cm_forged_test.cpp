@@ -1,4 +1,4 @@
-// Messages that others than the peer made up: they end nothing, hinder nobody, and names are not to be guessed.
+// Messages forged by others than the peer: they end and hinder no connection, and names cannot be guessed.
 #include <bit>
 #include <cstdlib>
 
@@ -9,7 +9,7 @@ namespace {
 
 class CmForged : public CmPair {
 protected:
-    // A request in the name of the server whose local name is that of its connection.
+    // Takes a request in the name of the server, whose local name is that of its connection.
     ConnectionId take_forged_request() {
         wire::Req req;
         req.local_comm_id = passive;
@@ -26,7 +26,7 @@ protected:
         listen();
         ask();
     }
-    // The server's reply is heard although that request is remembered.
+    // Checks that the server's reply is accepted although that request is remembered.
     void expect_reply() {
         ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
         server.pass_all(client, now);
@@ -48,7 +48,7 @@ TEST_F(CmForged, NobodyElseCanEndOrChangeAConnection) {
     server.take(stranger, {1, wire::Drep{{active, passive}, {}}}, now);
     EXPECT_EQ(server.count(Counter::WrongPeer), 3U);
     EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
-    // The right address with wrong names or numbers.
+    // The correct address with wrong names or numbers.
     dreq.remote_qpn = Qpn{0x23};
     server.take(client, {1, dreq}, now);
     dreq.remote_qpn = Qpn{0x22};
@@ -62,7 +62,7 @@ TEST_F(CmForged, NobodyElseCanEndOrChangeAConnection) {
     EXPECT_EQ(state_at(server, passive), State::Established);
 }
 
-// The name of one of the ends alone, which others than the peer may have seen, names no established connection.
+// One end's name alone, which others than the peer may have seen, names no established connection.
 TEST_F(CmForged, AForgedRefusalEndsNothing) {
     listen();
     establish();
@@ -90,7 +90,7 @@ TEST_F(CmForged, AForgedRequestForAConnectedQueuePairEndsNothing) {
     CmHost forger(kClientAddress, config_of(66));
     ASSERT_TRUE(forger.manager.connect(request(), now).ok());
     forger.pass_all(server, now);
-    EXPECT_EQ(server.pass_all(client, now), 2U);  // a refusal, and the question whether the connection lives
+    EXPECT_EQ(server.pass_all(client, now), 2U);  // a refusal, and a question whether the connection lives
     EXPECT_EQ(client.count(Counter::UnknownConnection) + client.count(Counter::Unexpected), 2U);
     EXPECT_TRUE(client.sends_nothing() && client.has_no_event() && server.has_no_event());
     EXPECT_EQ(state_at(server, passive), State::Established);
@@ -117,7 +117,7 @@ TEST_F(CmForged, AForgedRequestHindersTheRealOneNeitherBeforeNorAfter) {
     EXPECT_EQ(server.count(Counter::Stale), 0U);
 }
 
-// The first is answered or ends; who comes later by the same name asks again.
+// The first request is answered or ends. A later request with the same name is repeated by its sender.
 TEST_F(CmForged, AForgedRequestOfTheSameNameEndsAndRefusesNothing) {
     listen();
     ask();
@@ -132,7 +132,8 @@ TEST_F(CmForged, AForgedRequestOfTheSameNameEndsAndRefusesNothing) {
     EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
 }
 
-// A forged request to a client that listens, too, and knows the name that its server will give, has no say in it.
+// The client also listens. A forged request that knows the name which its server will give has no effect on the
+// connection.
 TEST_F(CmForged, AForgedRequestOfTheServerDoesNotHinderItsReply) {
     ask_while_listening();
     const ConnectionId forged = take_forged_request();
@@ -143,7 +144,7 @@ TEST_F(CmForged, AForgedRequestOfTheServerDoesNotHinderItsReply) {
     EXPECT_EQ(client.event<Replied>().id, active);
 }
 
-// Only its wait remembers it, and ends with it.
+// Only its wait remembers the request, until it ends.
 TEST_F(CmForged, AForgedRequestThatOurProgramRejectedDoesNotHinderTheReply) {
     ask_while_listening();
     ASSERT_EQ(client.manager.reject(take_forged_request(), {}, now), std::nullopt);

@@ -1,13 +1,13 @@
-// The recorded conversations of Linux's connection manager (Soft-RoCE), replayed: each side of ours, fed what the other
-// said, says what was recorded. Compared after setting what is nobody's to foresee: names of connections and
-// transactions.
+// Replays recorded conversations of Linux's connection manager (Soft-RoCE): each side of ours gets the messages of the
+// other side, and must send the recorded ones. They are compared after replacing unforeseeable values: names of
+// connections and transactions.
 #include "tests/support/golden_mads.hpp"
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
 namespace {
 
-// What Linux has by default.
+// Returns Linux's default configuration.
 Config linux_config(std::uint64_t guid) {
     Config config;
     config.seed = {0x1234'5678'9abc'def0U, 0};
@@ -28,7 +28,7 @@ constexpr std::uint64_t kClientGuid = 0x505400fffe770011U;
 
 class CmGolden : public testing::Test {
 protected:
-    // A recorded message of the peer as it would be addressed to us.
+    // Returns a recorded message of the peer as it would be addressed to us.
     static wire::MadBytes renamed(const wire::MadBytes& mad, wire::CommId from, wire::CommId to) {
         wire::CmMad parsed = wire::CmMad::parse(mad).value();
         std::visit(
@@ -44,14 +44,14 @@ protected:
             parsed.message);
         return parsed.bytes();
     }
-    // The same, with the recording's transaction.
+    // Returns a message of ours with the recording's transaction.
     static wire::MadBytes as_recorded(const OutMad& mad, const wire::MadBytes& recorded, wire::CommId ours,
                                       wire::CommId theirs) {
         wire::CmMad parsed = wire::CmMad::parse(renamed(mad.bytes, ours, theirs)).value();
         parsed.transaction = wire::CmMad::parse(recorded).value().transaction;
         return parsed.bytes();
     }
-    // What the host sends next, with its own name for the connection replaced by the recorded one.
+    // Checks the next message of the host, with the recorded name in place of its own one for the connection.
     static void expect_sent(CmHost& host, const wire::MadBytes& recorded, wire::CommId ours, wire::CommId theirs) {
         const std::optional<OutMad> mad = host.manager.poll_transmit();
         ASSERT_TRUE(mad.has_value());
@@ -85,7 +85,7 @@ TEST_F(CmGolden, OurServerAnswersTheClientOfRpingAsLinuxDid) {
     const Requested requested = server.event<Requested>();
     ASSERT_TRUE(requested.ip.has_value());
     EXPECT_EQ(requested.ip->source_port, 0x818c);
-    EXPECT_EQ(requested.qp.send_psn, Psn{0xffdc25});  // of the server's first READ in the recording
+    EXPECT_EQ(requested.qp.send_psn, Psn{0xffdc25});  // PSN of the server's first READ in the recording
     EXPECT_EQ(requested.features, 0U);
     AcceptParameters accepted;
     accepted.qpn = recorded.local_qpn;
@@ -116,7 +116,7 @@ TEST_F(CmGolden, OurClientAsksTheServerOfRpingAsLinuxDid) {
     client.take(server, renamed(mads[1], theirs, id), now);
     const Replied replied = client.event<Replied>();
     EXPECT_EQ(replied.qp.remote_qpn, Qpn{0xc4});
-    EXPECT_EQ(replied.qp.send_psn, Psn{0x81143b});  // of the client's first SEND in the recording
+    EXPECT_EQ(replied.qp.send_psn, Psn{0x81143b});  // PSN of the client's first SEND in the recording
     EXPECT_EQ(replied.qp.ack_timeout, wire::CmTimeout{19});
     EXPECT_EQ(replied.features, 0U);
     ASSERT_EQ(client.manager.ready(id, {}, now), std::nullopt);

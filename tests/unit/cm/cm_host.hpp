@@ -1,5 +1,5 @@
-// A host with a connection manager, for tests: what it sends and yields is taken one by one, and must be what is
-// expected.
+// A host with a connection manager, for tests: each message and event of it is taken one by one, and must be the
+// expected one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline std::vector<std::uint8_t> octets(const std::string& text) {
     return {text.begin(), text.end()};
 }
 
-// What a sender said at the front of a field of private data.
+// Returns a sender's text at the front of a field of private data.
 inline std::string text_of(const PrivateBytes& data) {
     const auto view = data.view();
     return {view.begin(), std::find(view.begin(), view.end(), std::uint8_t{0})};
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] Route to(const CmHost& peer) const { return {address_, peer.address_}; }
     [[nodiscard]] const net::IpAddress& address() const { return address_; }
 
-    // The next event, which must be of this kind.
+    // Returns the next event, which must be of this kind.
     template <class Kind>
     Kind event() {
         const std::optional<Event> event = manager.poll_event();
@@ -45,7 +45,7 @@ public:
     }
     [[nodiscard]] bool has_no_event() { return !manager.poll_event().has_value(); }
 
-    // The next datagram to be sent, which must hold this kind of message.
+    // Returns the next datagram to be sent, which must hold this kind of message.
     template <class Kind>
     Kind sent() {
         const std::optional<OutMad> mad = manager.poll_transmit();
@@ -63,7 +63,7 @@ public:
     }
     [[nodiscard]] bool sends_nothing() { return !manager.poll_transmit().has_value(); }
 
-    // What was taken by sent() last goes to `peer`, or all that waits does.
+    // Passes the message that sent() took last to `peer`.
     void pass_last(CmHost& peer, Instant now) { peer.take(*this, last.bytes, now); }
     std::size_t pass_all(CmHost& peer, Instant now) {
         std::size_t count = 0;
@@ -97,7 +97,7 @@ inline Config config_of(std::uint64_t seed) {
     return config;
 }
 
-// Client and server, and the steps that bring a connection of theirs about.
+// A client and a server, and the steps that establish their connection.
 class CmPair : public testing::Test {
 protected:
     [[nodiscard]] ConnectRequest request() const {
@@ -121,19 +121,19 @@ protected:
     }
     void listen(std::uint32_t backlog = 8) { ASSERT_EQ(server.manager.listen(kService, backlog), std::nullopt); }
 
-    // The client's name for the connection; the server's, once it has one.
+    // Connects. Returns the client's name for the connection; `passive` is the server's, once it has one.
     ConnectionId connect(const ConnectRequest& asked) {
         const auto connected = client.manager.connect(asked, now);
         EXPECT_TRUE(connected.ok());
         return connected.ok() ? connected.value() : ConnectionId{};
     }
-    // REQ came, nothing answered.
+    // Lets the REQ arrive without an answer.
     void ask() {
         active = connect(request());
         EXPECT_EQ(client.pass_all(server, now), 1U);
         passive = server.event<Requested>().id;
     }
-    // REP came to the client, which is to be ready.
+    // Lets the REP arrive at the client, which has not confirmed it yet.
     void ask_and_accept() {
         ask();
         EXPECT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);

@@ -1,10 +1,10 @@
-// Requests that can not be granted, floods and nonsense: refused or counted, and nobody else is disturbed.
+// Requests that cannot be granted, floods and nonsense: they are refused or counted, and disturb no other connection.
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
 namespace {
 
-// The refusal of a request changed by `change`, or no reason when it is not refused.
+// The reason for which the server refuses a request changed by `change`; none if it is not refused.
 class CmRefusal : public CmPair {
 protected:
     template <class Change>
@@ -279,7 +279,7 @@ TEST_F(CmPair, NonsenseIsCountedByItsReason) {
     EXPECT_TRUE(server.sends_nothing());
 }
 
-// Which verdicts make something of a message, by state: all others leave the connection as it is.
+// The verdicts that accept a message, by state: all others leave the connection as it is.
 TEST(CmJudge, EachMessageIsTakenInItsStatesOnly) {
     const auto states_of = [](Message message, Verdict verdict) {
         std::vector<State> states;

@@ -1,4 +1,4 @@
-// Messages lost, doubled and late on the way to a connection; slow users; peers that refuse or vanish.
+// Lost, doubled and late messages while a connection is made; slow users; peers that refuse or vanish.
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
@@ -131,7 +131,7 @@ TEST_F(CmPair, APeerIsAskedForTimeBeforeItSendsAgain) {
     server.pass_last(client, now + seconds(1));  // a late copy does not extend it
     EXPECT_EQ(client.manager.next_deadline(), extended);
     server.take(client, req, now);
-    (void)server.sent<wire::Mra>();  // again, when the request comes again
+    (void)server.sent<wire::Mra>();  // sent again when the request comes again
     pass_time(client);
     (void)client.sent<wire::Req>();
     EXPECT_EQ(client.manager.next_deadline(), now + kAnswerWait);
@@ -239,7 +239,7 @@ TEST_F(CmPair, ARefusalIsKeptAsLongAsTheClientMayWaitBeforeItAsksAgain) {
     pass_time(server);
     (void)server.sent<wire::Mra>();
     ASSERT_EQ(server.manager.reject(passive, {}, now), std::nullopt);
-    EXPECT_EQ(server.sent<wire::Rej>().ids.local, passive);  // which the client knows by the MRA
+    EXPECT_EQ(server.sent<wire::Rej>().ids.local, passive);  // the client knows the name by the MRA
     EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kAnswerWait * 2);
     now = server.manager.next_deadline() - nanoseconds(1);
     server.take(client, req, now);

@@ -1,11 +1,11 @@
-// Connections of XRC: what is said of them that others do not need.
+// Connections of XRC: the fields that other connections do not need.
 #include "tests/unit/cm/cm_host.hpp"
 
 namespace cairn::cm {
 namespace {
 
-// Transport service 3, extended transport 1; the REP has the target's number where EE contexts have theirs, as Linux
-// writes and reads it. Who asks is the initiator and answers no READs.
+// Transport service 3, extended transport 1. The REP has the target's number in the field for EE contexts, as Linux
+// writes and reads it. The active end is the initiator and answers no READs.
 TEST_F(CmPair, AnXrcConnectionLeadsFromAnInitiatorToATarget) {
     listen();
     ConnectRequest asked = request();

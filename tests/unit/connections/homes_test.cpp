@@ -1,4 +1,4 @@
-// Several workers of one address, each with connections: whoever listens, connects or asks does so on any of them.
+// Several workers of one address, each with connections: any of them may listen, connect or ask.
 #include "lib/connections/home.hpp"
 
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ protected:
         to.port = port;
         return to;
     }
-    // From a worker of the client to a listener at a worker of the server; false: it did not come about.
+    // Connects a worker of the client to a listener at a worker of the server. Returns false if that fails.
     bool connect(std::size_t from, std::size_t to, std::uint16_t port = kPort) {
         verbs::Qp& active = client[from].add_qp();
         const auto id = client[from].connector->connect(active, to_server(port), now);
@@ -146,7 +146,7 @@ TEST_F(HomesTest, DataGoesBetweenThemAndTheyEndTogether) {
     ASSERT_EQ(client[1].qps[0]->post_send(request), verbs::PostVerdict::Posted);
     run();
     EXPECT_TRUE(std::equal(said.begin(), said.end(), memory.begin()));
-    // The client's program ends: its peer is told, on the worker that has the connection.
+    // The client's program ends: its peer is notified, on the worker that has the connection.
     client[1].connector.reset();
     run();
     EXPECT_TRUE(server[2].event<cm::DisconnectRequested>().has_value());
@@ -159,7 +159,8 @@ TEST_F(HomesTest, TwoUsersOfOneServiceAreToldWhoHasIt) {
     ASSERT_FALSE(taken.ok());
     EXPECT_NE(taken.error().text().find("7471"), std::string::npos) << taken.error().text();
     EXPECT_NE(taken.error().text().find("worker 1"), std::string::npos) << taken.error().text();
-    // Nothing half made is left: the worker that has it gets the requests, and whoever ends makes room.
+    // No half-made connection is left: the worker that has the connection gets the requests, and a user that ends makes
+    // room.
     EXPECT_TRUE(connect(0, 1));
     server[1].connector.reset();
     EXPECT_TRUE(server[2].connector->listen(kPort, 4).ok());
@@ -206,7 +207,7 @@ TEST_F(HomesTest, TwoConnectorsLiveOnOneWorker) {
     EXPECT_TRUE(connect(2, 1));
 }
 
-// Worker 0 knows the way to whoever sent the message. The worker that answers asks no neighbour for it.
+// Worker 0 knows the path to the message's sender. The worker that answers asks no neighbour for it.
 TEST_F(HomesTest, WhatAnotherWorkerAnswersGoesBackTheWayThatTheMessageCame) {
     ASSERT_TRUE(server[2].connector->listen(kPort, 4).ok());
     ASSERT_TRUE(connect(1, 2));
@@ -238,7 +239,7 @@ TEST_F(HomesTest, NobodyListensIsSaidByTheWorkerOfQueuePair1) {
     EXPECT_EQ(rejected->reason, wire::RejectReason::InvalidServiceId);
 }
 
-// A client that gives up before it was answered names nothing of the server's: the worker that has its request ends it.
+// A client that gives up before the answer names nothing of the server's: the worker that has its request ends it.
 TEST_F(HomesTest, ARequestThatIsTakenBackEndsWhereverItIs) {
     ASSERT_TRUE(server[2].connector->listen(kPort, 4).ok());
     const auto id = client[1].connector->connect(client[1].add_qp(), to_server(), now);
@@ -262,7 +263,7 @@ TEST_F(HomesTest, DatagramServicesAreAskedForOnAnyWorker) {
     EXPECT_EQ(resolved->qkey, Qkey{77});
 }
 
-// What is under way to a worker that ends is lost, as any message may be; nothing is left of it.
+// Messages on their way to a worker that ends are lost, as any message may be, and leave nothing behind.
 TEST_F(HomesTest, AWorkerThatEndsLosesItsMailAndTheOthersGoOn) {
     ASSERT_TRUE(server[2].connector->listen(kPort, 4).ok());
     ASSERT_TRUE(server[1].connector->listen(kPort + 1, 4).ok());
@@ -277,7 +278,7 @@ TEST_F(HomesTest, AWorkerThatEndsLosesItsMailAndTheOthersGoOn) {
     EXPECT_TRUE(server[0].connector->listen(kPort, 4).ok());  // its service is free
 }
 
-// However much comes, so many messages are under way to another worker; the rest is counted.
+// The number of messages on their way to another worker is bounded; further ones are counted.
 TEST_F(HomesTest, AFloodForAWorkerThatDoesNotTurnIsCountedAndCostsNoMemory) {
     ASSERT_TRUE(server[2].connector->listen(kPort, 4).ok());
     for (std::size_t i = 0; i < Agent::kLetters + 100; ++i) {
@@ -292,7 +293,7 @@ TEST_F(HomesTest, AFloodForAWorkerThatDoesNotTurnIsCountedAndCostsNoMemory) {
     const std::string counted = server[0].worker->counters().text();
     EXPECT_NE(counted.find("cm_handed_over"), std::string::npos) << counted;
     EXPECT_NE(counted.find("cm_mail_full"), std::string::npos) << counted;
-    // All workers share them, and one shows them.
+    // All workers share the counters, and one of them shows them.
     EXPECT_EQ(server[1].worker->counters().text().find("cm_handed_over"), std::string::npos);
     server[2].worker->turn(now);
     run();

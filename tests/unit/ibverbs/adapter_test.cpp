@@ -1,4 +1,4 @@
-// The adapter and its threads: who comes to its lock, and when.
+// The adapter and its threads: which of them get its lock, and when.
 #include "lib/ibverbs/adapter.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace cairn::test {
 namespace {
 
-// Has something to do in each turn, as peers make who send without end, and takes its time.
+// Has work in each turn, as with peers that send without end, and takes its time.
 class Busy final : public worker::Tenant {
 public:
     bool on_turn(Instant /*now*/) noexcept override {
@@ -49,7 +49,7 @@ TEST(Adapter, WhoWaitsForItsLockDoesNotWaitForAllThatPeersSend) {
     int waited = 0;
     for (int i = 0; i < kTimes; ++i) {
         const int begin = busy.turns.load();
-        while (busy.turns.load() < begin + 3) {  // the helper is at it
+        while (busy.turns.load() < begin + 3) {  // the helper is running
             std::this_thread::yield();
         }
         const int before = busy.turns.load();

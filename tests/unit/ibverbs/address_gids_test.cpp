@@ -1,4 +1,4 @@
-// GIDs of a device, and the addresses that they lead back to.
+// GIDs of a device, and the addresses that belong to them.
 #include <gtest/gtest.h>
 
 #include "lib/ibverbs/address_gids.hpp"

@@ -1,4 +1,4 @@
-// Nonsense gets an errno value, as from rdma-core and its kernel: tables of calls and what they answer.
+// Invalid arguments get an errno value, as from rdma-core and its kernel: tables of calls and their results.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 struct Case {
     const char* what;
-    std::function<int()> call;  // returns an errno value; 0: it worked
+    std::function<int()> call;  // returns an errno value, or 0 for success
     int wanted;
 };
 
@@ -24,7 +24,7 @@ int made(const Object* object) {
     return object != nullptr ? 0 : errno;
 }
 
-// Of calls that return -1 with errno.
+// Returns the errno value of a call that returns -1 on failure.
 int done(int result) {
     return result == 0 ? 0 : errno;
 }
@@ -55,7 +55,7 @@ protected:
             EXPECT_EQ(each.call(), each.wanted) << each.what;
         }
     }
-    // A queue pair of what is changed in attributes that are right.
+    // Creates a queue pair from correct attributes with a change.
     int create(const std::function<void(ibv_qp_init_attr&)>& change) {
         ibv_qp_init_attr wanted{};
         wanted.send_cq = wanted.recv_cq = end->queue;
@@ -213,7 +213,7 @@ TEST_F(BadInput, OfRequests) {
         {"sent before it is connected", [&] { return send(*end, [](auto&) {}); }, EINVAL},
         {"received before it begins", [&] { return receive(1); }, EINVAL},
     });
-    end->connect(end->name());  // to itself
+    end->connect(end->name());  // connects to itself
     expect({
         {"no such operation", [&] { return send(*end, [](auto& of) { of.opcode = IBV_WR_DRIVER1; }); }, EOPNOTSUPP},
         {"large sends", [&] { return send(*end, [](auto& of) { of.opcode = IBV_WR_TSO; }); }, EINVAL},
@@ -295,7 +295,7 @@ TEST_F(BadInput, OfMemory) {
     munmap(constant, kPage);
 }
 
-// One lock guards the objects of a device: what is of two has none.
+// One lock guards the objects of a device; objects of two devices have none in common.
 TEST_F(BadInput, OfObjectsOfTwoDevices) {
     ibv_srq_init_attr some{nullptr, {4, 1, 0}};
     ibv_srq* const shared = ibv_create_srq(foreign->domain, &some);

@@ -1,4 +1,4 @@
-// Programs that close a device and leave objects of it.
+// Programs that close a device while some of its objects live.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kPart = 64;
 
-// An end that its program never ends. It stays reachable, as LeakSanitizer wants it.
+// Makes an end that its program never ends. It stays reachable, as LeakSanitizer requires.
 VerbsEnd& forgotten_end(ibv_context* context) {
     static auto* const all = new std::vector<VerbsEnd*>;
     all->push_back(new VerbsEnd(context));
@@ -62,7 +62,7 @@ TEST_F(CloseTest, NoPeerReachesTheMemoryOfADeviceThatWasClosed) {
     EXPECT_EQ(ibv_close_device(other), 0);
 }
 
-// Memory of one device that another reaches through its domain, too.
+// Memory of one device that another device also reaches through its domain.
 TEST_F(CloseTest, RegionsOfADeviceThatWasClosedHaveNoKey) {
     ibv_context* const other = open_device("right");
     ASSERT_NE(other, nullptr);
@@ -73,7 +73,8 @@ TEST_F(CloseTest, RegionsOfADeviceThatWasClosedHaveNoKey) {
     wanted.qp_type = IBV_QPT_RC;
     wanted.send_cq = wanted.recv_cq = through.queue;
     wanted.cap = {1, 1, 1, 1, 0};
-    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;  // of `other`, not of the domain's context
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;  // `other` of the PD, not of the domain's
+                                                                             // context
     wanted.pd = to.domain;
     ASSERT_EQ(ibv_destroy_qp(through.pair), 0);
     through.pair = ibv_create_qp_ex(other, &wanted);
@@ -113,7 +114,7 @@ TEST_F(CloseTest, AnAddressIsFreeOnceTheLastObjectHasEnded) {
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
     const pid_t child = fork();
     if (child == 0) {
-        alarm(60);  // whoever hangs ends
+        alarm(60);  // ends a process that hangs
         _exit(open_device("spare") != nullptr ? 0 : 1);
     }
     int status = -1;

@@ -1,4 +1,4 @@
-// What programs are told on stderr. Each test runs in a process of its own, where nothing has been told yet.
+// The lines that programs get on stderr. Each test runs in a process of its own, where no line was printed yet.
 #include "lib/ibverbs/complaints.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 
 class ComplaintsTest : public VerbsTest {
 protected:
-    // A new process does `work`, and says `lines`.
+    // Expects that a new process prints `lines` during `work`.
     static void expect_said(const std::function<void()>& work, const std::string& lines) {
         testing::GTEST_FLAG(death_test_style) = "threadsafe";
         EXPECT_EXIT(
@@ -40,7 +40,7 @@ protected:
         wanted.qp_type = IBV_QPT_RC;
         return ibv_create_qp(pd, &wanted);
     }
-    // Two pieces of a request, of which only the lengths matter.
+    // Posts a request of two pieces, of which only the lengths matter.
     static int post(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t first, std::uint32_t second) {
         std::array<ibv_sge, 2> pieces{{{0, first, 0}, {0, second, 0}}};
         ibv_send_wr request{};
@@ -83,7 +83,7 @@ TEST_F(ComplaintsTest, AChildDoesNotSayAgainWhatItsParentSaid) {
     expect_said(work, line("no memory; raise the limit of address space (ulimit -v), or free some"));
 }
 
-// Such a call is made with the lock of an adapter.
+// Such a call is made with an adapter's lock held.
 TEST_F(ComplaintsTest, NobodyWaitsForAReaderAndALineComesOnceThereIsRoom) {
     expect_said(
         [] {
@@ -96,27 +96,27 @@ TEST_F(ComplaintsTest, NobodyWaitsForAReaderAndALineComesOnceThereIsRoom) {
             ASSERT_EQ(fcntl(pipe[1], F_SETFL, 0), 0);
             const int as_before = dup(STDERR_FILENO);
             ASSERT_EQ(dup2(pipe[1], STDERR_FILENO), STDERR_FILENO);
-            alarm(60);  // ends who waits
+            alarm(60);  // ends a process that waits
             errno = EMFILE;
             complain_of_memory();
             EXPECT_FALSE(is_within(Limit::Reads, 17));
             EXPECT_EQ(errno, EMFILE);
             alarm(0);
             close(pipe[0]);
-            complain_of_memory();  // nor does it end for want of one
+            complain_of_memory();  // a lack of memory does not end it either
             ASSERT_EQ(dup2(as_before, STDERR_FILENO), STDERR_FILENO);
             complain_of_memory();
         },
         line("no memory; raise the limit of address space (ulimit -v), or free some"));
 }
 
-// A thread of the program may have stdio's lock, and wait for one that has the adapter's.
+// A thread of the program may have stdio's lock, and wait for a thread that has the adapter's.
 TEST_F(ComplaintsTest, ALineNeedsNoLockOfStdio) {
     expect_said(
         [] {
             std::thread has_it([] { flockfile(stderr); });
             has_it.join();
-            alarm(60);  // ends who waits
+            alarm(60);  // ends a process that waits
             complain_of_memory();
         },
         line("no memory; raise the limit of address space (ulimit -v), or free some"));
@@ -127,7 +127,7 @@ TEST_F(ComplaintsTest, ALineHasAnEndHoweverLongItIs) {
                 "librdmacm (cairn): " + std::string(1023 - 20, 'x') + "\n");
 }
 
-// A program that asks for less and less hears of it once.
+// A program that asks for less and less gets one line.
 TEST_F(ComplaintsTest, ALimitIsToldOnceWhateverIsWanted) {
     expect_said(
         [this] {
@@ -185,7 +185,7 @@ TEST_F(ComplaintsTest, MessagesBeyondTheLimitAreTold) {
                  "more)"));
 }
 
-// Windows take places of regions.
+// Windows use places of regions.
 TEST_F(ComplaintsTest, RegionsBeyondTheLimitAreTold) {
     expect_said(
         [this] {

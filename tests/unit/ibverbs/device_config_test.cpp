@@ -50,9 +50,9 @@ TEST(DeviceConfigTest, AnAddressThatIsWantedIsAddedUnderAFreeName) {
     EXPECT_EQ(text_with(parse_devices(three).value(), wanted), "CAIRN_DEVICES=" + three + ",cairn4=127.0.0.9");
 }
 
-constexpr int kGainsNothing = 77;  // the file system has no set-uid programs, perhaps
+constexpr int kGainsNothing = 77;  // perhaps the file system has no set-uid programs
 
-// A copy of this program runs it, for the test below.
+// Runs in a copy of this program, for the test below.
 TEST(DeviceConfigTest, DISABLED_VariablesOfASetUidProgram) {
     if (getauxval(AT_SECURE) == 0) {
         std::exit(kGainsNothing);

@@ -1,4 +1,4 @@
-// Device memory, as programs reach it.
+// Device memory, as programs access it.
 #include "tests/unit/ibverbs/verbs_rig.hpp"
 
 namespace cairn::ibverbs {

@@ -1,4 +1,4 @@
-// Descriptors that count events, while those who take back an event and those who read one meet.
+// Descriptors that count events, with threads that take an event back while others read one.
 #include "lib/ibverbs/event_count.hpp"
 
 #include <fcntl.h>
@@ -44,7 +44,8 @@ TEST_F(EventCountTest, AnEventIsTakenBackBeforeItIsShownOrAfter) {
     EXPECT_FALSE(is_readable());
 }
 
-// The event wakes the thread, and the one that cancels it runs first: both have one CPU, which the thread gets last.
+// The event wakes the thread, and the thread that cancels it runs first: both share one CPU, which the woken thread
+// gets last.
 TEST_F(EventCountTest, AThreadThatIsCancelledLeavesTheEventToOthers) {
     for (int i = 0; i < 10; ++i) {
         std::atomic<pid_t> thread{0};
@@ -98,7 +99,7 @@ TEST_F(EventCountTest, ASignalEndsAWaitIfItEndsARead) {
     }
 }
 
-// Who takes back holds a lock that whoever shows the next event needs.
+// A thread that takes back holds a lock that the maker of the next event needs.
 TEST_F(EventCountTest, WhoTakesBackDoesNotWaitForAReaderThatWasQuicker) {
     ASSERT_EQ(fcntl(count.fd, F_GETFL) & O_NONBLOCK, 0);
     constexpr int kRounds = 20'000;

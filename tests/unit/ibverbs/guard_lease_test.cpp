@@ -1,4 +1,4 @@
-// Who sleeps on the socket: one thread at a time, and not for ever if it went away.
+// The thread that sleeps on the socket: one at a time, and not for ever if it has gone away.
 #include "lib/ibverbs/guard_lease.hpp"
 
 #include <gtest/gtest.h>

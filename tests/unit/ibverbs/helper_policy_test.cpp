@@ -1,4 +1,4 @@
-// When the helper thread sleeps on the socket, and when it stays away from it.
+// When the helper thread sleeps on the socket, and when it leaves the socket alone.
 #include <gtest/gtest.h>
 
 #include "lib/ibverbs/helper_policy.hpp"
@@ -11,7 +11,7 @@ using CallerTurn = HelperPolicy::CallerTurn;
 
 constexpr Instant kLongAgo{-seconds(1).ns};
 
-// Naps at whose end packets had waited while nobody polled.
+// Takes naps at whose end packets had waited without a poll.
 Instant nap_and_find(HelperPolicy& policy, Instant now, int naps) {
     for (int i = 0; i < naps; ++i) {
         const Instant polled = now;
@@ -77,7 +77,7 @@ TEST(HelperPolicyTest, GuardsBesideACallerThatSpinsOnMemory) {
     EXPECT_EQ(policy.decide(now, now, false), Mode::Guard);
     const Instant later = now + HelperPolicy::kStay;
     EXPECT_EQ(policy.decide(later - nanoseconds(1), later, false), Mode::Guard);
-    EXPECT_EQ(policy.decide(later, later, false), Mode::Park);  // looks whether it still has to
+    EXPECT_EQ(policy.decide(later, later, false), Mode::Park);  // it checks whether it still has to
     policy.on_nap_end(later + HelperPolicy::kNap, later, true);
     EXPECT_EQ(policy.decide(later + HelperPolicy::kNap, later + HelperPolicy::kNap, false), Mode::Guard);
 }
@@ -87,7 +87,7 @@ TEST(HelperPolicyTest, ACallerThatWasPreemptedOnceIsStillOneThatPolls) {
     Instant now = nap_and_find(policy, Instant{}, HelperPolicy::kSure - 1);
     EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
     now = now + HelperPolicy::kNap;
-    policy.on_nap_end(now, now - microseconds(1), true);  // it polls
+    policy.on_nap_end(now, now - microseconds(1), true);  // the caller polls
     now = nap_and_find(policy, now, HelperPolicy::kSure - 1);
     EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
 }
@@ -113,7 +113,7 @@ TEST(HelperPolicyTest, ACallerThatPollsAgainSendsTheHelperAway) {
     EXPECT_EQ(policy.decide(end, end, false), Mode::Park);
 }
 
-// The helper guards beside a caller, since packets waited.
+// Makes the helper guard in addition to a caller, since packets waited.
 Instant stay(HelperPolicy& policy) {
     const Instant now = nap_and_find(policy, Instant{}, HelperPolicy::kSure);
     EXPECT_EQ(policy.decide(now, now, false), Mode::Guard);
@@ -139,7 +139,7 @@ TEST(HelperPolicyTest, OnePacketThatWasFoundIsReasonEnoughToStay) {
     EXPECT_EQ(policy.decide(now, now, false), Mode::Guard);
 }
 
-// Polls each 1 us, while the helper sleeps for long. Returns how many it takes until the helper is parked, at most 100.
+// Polls each 1 us while the helper sleeps for long. Returns how many polls park the helper, at most 100.
 int polls_until_parked(HelperPolicy& policy, Instant now, Duration apart, bool any_armed = false) {
     int polls = 0;
     for (Instant last = now - seconds(1); polls < 100; last = now, now = now + apart) {
@@ -189,7 +189,7 @@ TEST(HelperPolicyTest, WhoArmsAndIsAboutToSleepKeepsTheHelper) {
     }
 }
 
-// As UCX does, whose own thread sleeps until one queue fires, while another polls the others.
+// UCX does this: its own thread sleeps until one queue fires, while another thread polls the others.
 TEST(HelperPolicyTest, WhoWakesAParkedHelperEndsItsNaps) {
     HelperPolicy policy;
     EXPECT_EQ(policy.decide(Instant{}, Instant{}, false), Mode::Park);

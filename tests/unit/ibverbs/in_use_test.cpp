@@ -1,5 +1,5 @@
-// A fork() that gets no lock: perhaps a handler forks that interrupted who holds it. Or while others are at what has a
-// lock of its own.
+// A fork() that gets no lock, perhaps in a handler that interrupted the lock's holder. And a fork() while other threads
+// use an object with a lock of its own.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -22,9 +22,9 @@ struct Parts {
     std::unique_ptr<VerbsEnd> end = std::make_unique<VerbsEnd>(context);
 };
 
-// What its parent made does nothing, may be ended, and is not in the way of what it makes.
+// Checks that the parent's objects do nothing, may be ended, and do not disturb new objects.
 void live_as_child(Parts& inherited) {
-    alarm(60);  // whoever hangs ends
+    alarm(60);  // ends a process that hangs
     ibv_wc none{};
     EXPECT_EQ(ibv_poll_cq(inherited.end->queue, 1, &none), 0);
     inherited.end.reset();
@@ -51,12 +51,12 @@ TEST(InUse, AChildOfWhoHoldsTheLocksIsAnOrphanAndGoesOn) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
     ibv_wc none{};
-    EXPECT_EQ(ibv_poll_cq(parts.end->queue, 1, &none), 0);  // its parent goes on, too
+    EXPECT_EQ(ibv_poll_cq(parts.end->queue, 1, &none), 0);  // its parent also goes on
     parts.end.reset();
     EXPECT_EQ(ibv_close_device(parts.context), 0);
 }
 
-// It may end what had an event that its parent has not acknowledged yet, or acknowledges at the very moment.
+// The child may end a queue with an event that its parent has not acknowledged yet, or acknowledges at that moment.
 TEST(InUse, AChildEndsAQueueWhoseEventItsParentHas) {
     configure_devices();
     Parts parts;
@@ -73,7 +73,7 @@ TEST(InUse, AChildEndsAQueueWhoseEventItsParentHas) {
         pthread_mutex_lock(&fired->mutex);
         const pid_t child = fork();
         if (child == 0) {
-            alarm(60);  // whoever hangs ends
+            alarm(60);  // ends a process that hangs
             const bool ended = ibv_destroy_qp(parts.end->pair) == 0 && ibv_destroy_cq(parts.end->queue) == 0;
             _exit(ended ? 0 : 1);
         }

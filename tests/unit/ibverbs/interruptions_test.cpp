@@ -1,4 +1,4 @@
-// Signals that come while a thread sleeps until there is an event: they end it as they end a read().
+// Signals that come while a thread sleeps for an event: they end the sleep as they end a read().
 #include "lib/ibverbs/interruptions.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 std::atomic<int> rang{0};
 
-// A thread sleeps for an event of `to`, which another makes.
+// A thread sleeps for an event of `to`, which another thread makes.
 class InterruptionsTest : public testing::Test {
 protected:
     void SetUp() override {
@@ -51,8 +51,8 @@ protected:
         ASSERT_EQ(sigaction(number, &wanted, nullptr), 0);
         std::this_thread::sleep_for(std::chrono::nanoseconds(ibverbs::Interruptions::kLately.ns));
     }
-    // Returns what the sleep ended with, while the thread is sent `number` again and again, and the event behind that
-    // if nothing else is to end the sleep.
+    // Returns the result of the sleep, while the thread gets the signal `number` again and again. Makes the event after
+    // that if nothing else can end the sleep.
     int sleep_while_sent(int number, bool makes_event) {
         std::atomic<bool> slept{false};
         std::jthread other([&, sleeper = pthread_self()] {
@@ -100,7 +100,7 @@ TEST_F(InterruptionsTest, EachHandlerOfBothKindsDoesAsItDoesInRead) {
     EXPECT_EQ(sleep_while_sent(SIGUSR1, true), 0);
 }
 
-// As programs have handlers of faults that write where they were, and do not think of calls.
+// Programs have handlers of faults that only write the place, and do not expect effects on calls.
 TEST_F(InterruptionsTest, HandlersOfFaultsAndOfBlockedSignalsDoNotCount) {
     handle(SIGUSR1, SA_RESTART);
     handle(SIGUSR2, 0);

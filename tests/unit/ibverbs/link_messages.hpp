@@ -1,4 +1,4 @@
-// Messages as a route socket brings them.
+// Messages as they come from a route socket.
 #pragma once
 
 #include <arpa/inet.h>
@@ -48,7 +48,7 @@ inline std::vector<std::uint8_t> attribute_of(std::uint16_t type, const net::IpA
     append(bytes, value);
     return bytes;
 }
-// `peer`: of an interface between two points.
+// Makes a message of an address. `peer` is that of a point-to-point interface.
 inline std::vector<std::uint8_t> address_message(std::uint16_t type, unsigned interface, const net::IpAddress& address,
                                                  std::optional<net::IpAddress> peer = std::nullopt) {
     ifaddrmsg header{};

@@ -1,4 +1,4 @@
-// Faults of the engine's access to memory that vanished are caught; all others are the program's, as ever.
+// Faults of the engine at memory that vanished are caught; all other faults reach the program as usual.
 #include "lib/ibverbs/memory_faults.hpp"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST_F(MemoryFaultsTest, TheProgramsHandlerHasTheSignalsBlockedThatItAskedFor) {
     EXPECT_FALSE(is_blocked(SIGUSR1));
 }
 
-// As programs do that probe memory: they leave their handler each time.
+// Programs that probe memory do this: they leave their handler each time.
 TEST_F(MemoryFaultsTest, TheProgramsFaultsGoToItsHandlerAgainAndAgain) {
     install(jump_back);
     catch_memory_faults();
@@ -113,8 +113,8 @@ TEST_F(MemoryFaultsTest, AHandlerThatCameLaterIsPutBehindOurs) {
     EXPECT_EQ(seen, 0);
 }
 
-// The one before ours, and one that came later, perhaps again, and passes on what is not its own: to ours, which it
-// found there.
+// The handler before ours, and one that was installed later, perhaps twice. The later one passes other faults on to
+// ours, which it found there.
 TEST_F(MemoryFaultsTest, HandlersThatPassOnReachTheFirst) {
     static int passed_on = 0;
     passed_on = 0;
@@ -155,7 +155,7 @@ TEST_F(MemoryFaultsTest, WhatIsSentIsIgnoredWhereTheProgramIgnoresIt) {
     EXPECT_FALSE(engine_access());
 }
 
-// Whatever a thread does meanwhile that registers memory.
+// Another thread registers memory at any time meanwhile.
 TEST_F(MemoryFaultsTest, AChildCatchesFaultsAsItsParentDid) {
     EventCount makes_forks_known;
     ASSERT_TRUE(makes_forks_known.open());
@@ -172,7 +172,7 @@ TEST_F(MemoryFaultsTest, AChildCatchesFaultsAsItsParentDid) {
     for (int i = 0; i < 40 && status == 0; ++i) {
         const pid_t child = fork();
         if (child == 0) {
-            alarm(20);  // whoever hangs ends
+            alarm(20);  // ends a process that hangs
             if (sigsetjmp(way_back, 1) == 0) {
                 touch(pages.all().data());
             }
@@ -211,7 +211,7 @@ TEST_F(MemoryFaultsDeathTest, AFaultOfAProgramThatIgnoresItEndsItAsEver) {
     EXPECT_EXIT(touch(pages.all().data()), testing::KilledBySignal(SIGSEGV), "");
 }
 
-// Such handlers were set behind ours and keep what stood there before them: ours.
+// Such handlers were installed after ours and keep the one before them: ours.
 TEST_F(MemoryFaultsDeathTest, HandlersThatPassOnToEachOtherEnd) {
     static int calls = 0;
     catch_memory_faults();

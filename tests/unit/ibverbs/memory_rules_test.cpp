@@ -1,4 +1,4 @@
-// What may be registered, changed, copied and advised.
+// The memory that may be registered, changed, copied and advised.
 #include "lib/ibverbs/memory_rules.hpp"
 
 #include <gtest/gtest.h>

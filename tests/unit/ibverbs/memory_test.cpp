@@ -29,7 +29,7 @@ protected:
         EXPECT_EQ(ibv_dereg_mr(mr_), 0);
         VerbsTest::TearDown();
     }
-    // Writes `from` by the queue pair to what `rkey` names by `address`.
+    // Writes `from` by the queue pair to the memory that `rkey` names, at `address`.
     ibv_wc write(ibv_sge from, std::uint64_t address, std::uint32_t rkey) const {
         return do_work(qp_, IBV_WR_RDMA_WRITE, from, address, rkey);
     }
@@ -66,7 +66,7 @@ TEST_F(MemoryTest, WhatIsWrittenToANullRegionIsLost) {
         EXPECT_EQ(done.status, IBV_WC_SUCCESS);
         EXPECT_TRUE(done.opcode != IBV_WC_RECV || done.byte_len == 50'000);
     }
-    const ibv_sge zeros{0, 16, null->lkey};  // still
+    const ibv_sge zeros{0, 16, null->lkey};  // null still reads zeros
     EXPECT_EQ(write(zeros, address_of(bytes_.data()), mr_->rkey).status, IBV_WC_SUCCESS);
     EXPECT_EQ(std::vector<std::uint8_t>(bytes_.begin(), bytes_.begin() + 16), std::vector<std::uint8_t>(16, 0));
     EXPECT_EQ(ibv_dereg_mr(null), 0);
@@ -124,7 +124,7 @@ TEST_F(MemoryTest, AdviceIsJudged) {
 
 TEST_F(MemoryTest, ZeroBasedRegionsBeginAtZero) {
     std::vector<std::uint8_t> target(64, 0);
-    volatile unsigned access = static_cast<unsigned>(kAllAccess) | IBV_ACCESS_ZERO_BASED;  // takes the other way in
+    volatile unsigned access = static_cast<unsigned>(kAllAccess) | IBV_ACCESS_ZERO_BASED;  // uses the other function
     for (ibv_mr* const mr : {ibv_reg_mr(pd, target.data(), target.size(), kAllAccess | IBV_ACCESS_ZERO_BASED),
                              ibv_reg_mr(pd, target.data(), target.size(), access)}) {
         ASSERT_NE(mr, nullptr);
@@ -216,7 +216,7 @@ TEST_F(MemoryTest, ARefusedChangeChangesNothing) {
     munmap(page, 4096);
 }
 
-// The helper thread, which has the program's signals blocked, places what comes while nobody calls.
+// The helper thread, which blocks the program's signals, places arriving data between the program's calls.
 TEST_F(MemoryTest, MemoryThatVanishedIsAnErrorWhoeverTouchesIt) {
     void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ibv_mr* const mr = ibv_reg_mr(pd, page, 4096, kAllAccess);

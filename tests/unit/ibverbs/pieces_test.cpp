@@ -1,4 +1,4 @@
-// Requests with as many pieces as the device has, and one more.
+// Requests with as many pieces as the device allows, and one more.
 #include "tests/unit/ibverbs/verbs_rig.hpp"
 
 namespace cairn::ibverbs {
@@ -7,7 +7,7 @@ namespace {
 class PiecesTest : public VerbsTest {
 protected:
     static constexpr std::uint32_t kMost = 32;
-    static constexpr std::uint32_t kBytes = 3;  // of a piece
+    static constexpr std::uint32_t kBytes = 3;  // bytes of a piece
 
     void SetUp() override {
         VerbsTest::SetUp();
@@ -29,7 +29,7 @@ protected:
         wanted.qp_type = IBV_QPT_RC;
         return ibv_create_qp(pd, &wanted);
     }
-    // Every other few bytes of one half.
+    // Returns pieces of a few bytes with gaps of the same size, in one half.
     std::array<ibv_sge, kMost> pieces_of(std::size_t half) const {
         std::array<ibv_sge, kMost> all{};
         for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,4 +1,4 @@
-// Queue pairs and ports that fail on purpose, as programs meet it.
+// Queue pairs and ports that fail on purpose, as programs see it.
 #include "lib/ibverbs/planned_failures.hpp"
 
 #include "lib/ibverbs/objects.hpp"

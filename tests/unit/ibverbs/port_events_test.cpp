@@ -1,4 +1,4 @@
-// Events of the port, as programs are told of them. The kernel's messages are brought by hand.
+// Events of the port, as programs get them. The kernel's messages are made by hand.
 #include <net/if.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -58,7 +58,7 @@ TEST_F(PortEventsTest, AllContextsHearOfALinkThatGoesDown) {
     EXPECT_EQ(state(), IBV_PORT_ACTIVE);
 }
 
-// The kernel cannot be asked how the port is.
+// The state of the port cannot be read from the kernel.
 TEST_F(PortEventsTest, WithoutADescriptorThePortStaysAsItIs) {
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

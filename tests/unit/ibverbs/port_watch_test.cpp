@@ -1,4 +1,4 @@
-// Notices of the kernel, and what they make of a port.
+// Messages of the kernel, and their effects on a port.
 #include "lib/ibverbs/port_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(NoticeReaderTest, WhatIsDamagedOrOtherIsLeftOut) {
     bytes[0] = 3;  // shorter than its own header
     EXPECT_TRUE(read_all(bytes).empty());
     bytes = address_message(RTM_NEWADDR, 5, kOurs);
-    bytes[sizeof(nlmsghdr) + sizeof(ifaddrmsg)] = 1;  // likewise an attribute
+    bytes[sizeof(nlmsghdr) + sizeof(ifaddrmsg)] = 1;  // an attribute shorter than its own header
     EXPECT_TRUE(read_all(bytes).empty());
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 class PostPolicyTest : public testing::Test {
 protected:
-    // A post that leaves at once, and a poll `later` behind it.
+    // Posts a request that leaves at once, and polls `later` after it.
     void post_and_poll(Duration later) {
         pass(microseconds(50));
         EXPECT_TRUE(post(8));

@@ -34,7 +34,7 @@ protected:
         wanted.send_ops_flags = operations;
         return ibv_create_qp_ex(context, &wanted);
     }
-    // Writes the first eight bytes to where the others are, from so many pieces.
+    // Writes the first eight bytes to the place of the others, from this many pieces.
     void add_write(ibv_qp_ex* to, std::size_t pieces) {
         ibv_wr_rdma_write(to, region_->rkey, reinterpret_cast<std::uint64_t>(&bytes_[8]));
         const std::array<ibv_sge, 2> of{{{reinterpret_cast<std::uint64_t>(bytes_.data()), 8, region_->lkey}, {}}};
@@ -61,7 +61,7 @@ TEST_F(PostingTest, ABatchIsPostedAsAWholeOrNotAtAll) {
         bytes_[0] = 7;
         ibv_wr_start(extended);
         for (std::size_t i = 0; i < 3; ++i) {
-            add_write(extended, i == bad ? 2 : 1);  // one more than it may have
+            add_write(extended, i == bad ? 2 : 1);  // one piece more than it may have
         }
         EXPECT_EQ(ibv_wr_complete(extended), EINVAL);
         expect_that_nothing_was_posted();
@@ -135,7 +135,7 @@ TEST_F(PostingTest, ABatchOfDatagramsToo) {
     EXPECT_EQ(ibv_destroy_ah(ah), 0);
 }
 
-// Their requests are flushed as they are posted.
+// The requests are flushed as they are posted.
 TEST_F(PostingTest, ABatchOfAQueuePairInErrToo) {
     ibv_qp* const qp = make_extended(IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE);
     ASSERT_NE(qp, nullptr);

@@ -1,4 +1,4 @@
-// Processes that fork, exit or are killed in the midst of it.
+// Processes that fork, exit or are killed during all kinds of work.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/time.h>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::uint32_t kBytes = 1000;
 
-// A child that exits ends right behind what the library does then, which was registered later: what else there is to do
-// at an exit would give its helper thread time to do the same.
+// A child that exits ends right after the library's own exit handler, which was registered later: further exit handlers
+// would give its helper thread time to do the same.
 bool is_child = false;
 const int kRegistered = std::atexit([] {
     if (is_child) {
@@ -37,7 +37,7 @@ pid_t start(const std::function<void()>& live) {
     const pid_t child = fork();
     if (child == 0) {
         is_child = true;
-        alarm(60);  // whoever hangs ends
+        alarm(60);  // ends a process that hangs
         live();
         _exit(testing::Test::HasFailure() ? 1 : 0);
     }
@@ -90,7 +90,7 @@ TEST(Processes, AChildOpensADeviceAnewAndItsParentGoesOn) {
     Joint joint;
     std::atomic<bool> ends{false};
     {
-        // In the midst of turns, too.
+        // The child exits during turns, too.
         const std::jthread busy([&] {
             while (!ends.load()) {
                 joint.expect_that_it_works();
@@ -99,7 +99,7 @@ TEST(Processes, AChildOpensADeviceAnewAndItsParentGoesOn) {
         for (int i = 0; i < 10; ++i) {
             const pid_t child = start([&joint] {
                 ibv_wc any{};
-                EXPECT_GE(ibv_poll_cq(joint.from.queue, 1, &any), 0);  // nobody has its lock
+                EXPECT_GE(ibv_poll_cq(joint.from.queue, 1, &any), 0);  // no thread has its lock
                 ibv_context* const context = open_device("spare");
                 ASSERT_NE(context, nullptr);
                 {
@@ -121,7 +121,7 @@ TEST(Processes, AChildOpensADeviceAnewAndItsParentGoesOn) {
     joint.expect_that_it_works();
 }
 
-// What is its parent's does nothing there, whatever the child does with it.
+// The parent's objects do nothing in the child, whatever the child does with them.
 TEST(Processes, AChildMayUseAndEndWhatItsParentMade) {
     configure_devices();
     auto joint = std::make_unique<Joint>();
@@ -132,7 +132,7 @@ TEST(Processes, AChildMayUseAndEndWhatItsParentMade) {
     const pid_t user = start([&] {
         ibv_wc none{};
         char byte = 0;
-        EXPECT_EQ(write(done.ends[1], "", 1), 1);  // it is there
+        EXPECT_EQ(write(done.ends[1], "", 1), 1);  // the child is running
         while (recv(done.ends[1], &byte, 1, MSG_DONTWAIT) != 1) {
             EXPECT_EQ(ibv_poll_cq(joint->from.queue, 1, &none), 0);
             EXPECT_EQ(ibv_poll_cq(joint->to.queue, 1, &none), 0);
@@ -152,7 +152,7 @@ TEST(Processes, AChildMayUseAndEndWhatItsParentMade) {
     EXPECT_EQ(joint->from.poll_one().status, IBV_WC_SUCCESS);
 }
 
-// Its parent's channels are out of its reach: an event that waits there is not taken, nor is one added.
+// The parent's channels are out of the child's reach: it neither takes an event there nor adds one.
 TEST(Processes, AChildTakesNoEventOfItsParent) {
     configure_devices();
     auto joint = std::make_unique<Joint>();
@@ -167,13 +167,13 @@ TEST(Processes, AChildTakesNoEventOfItsParent) {
         void* context = nullptr;
         EXPECT_EQ(ibv_get_cq_event(joint->to.channel, &fired, &context), -1);
         EXPECT_EQ(errno, EIO);
-        joint.reset();  // takes back what nobody will find
+        joint.reset();  // takes back events that are in no channel
     }));
     EXPECT_EQ(poll(&event, 1, 0), 1);
     EXPECT_EQ(joint->to.await_one().status, IBV_WC_SUCCESS);
 }
 
-// A child that knows nothing of it lives on, and its parent opens the device again.
+// A child that does not know the address lives on, and its parent opens the device again.
 TEST(Processes, AChildDoesNotKeepItsParentsAddress) {
     configure_devices();
     ibv_context* context = open_device("left");
@@ -191,7 +191,7 @@ TEST(Processes, AChildDoesNotKeepItsParentsAddress) {
     EXPECT_EQ(ibv_close_device(context), 0);
 }
 
-// Sends to an end that a child makes on the device "right", whose life is `live`. It gets all connected.
+// Sends to an end that a child makes on the device "right" and runs `live` on. `live` gets a connected end.
 struct Peer {
     explicit Peer(const std::function<void(VerbsEnd&)>& live) {
         child = start([&] {
@@ -214,8 +214,8 @@ struct Peer {
     pid_t child = 0;
 };
 
-// The peer does this right behind its last completion. Whoever has polled for a while leaves acknowledgements for its
-// next poll, which does not come.
+// The peer does this right after its last completion. A program that has polled for some time leaves acknowledgements
+// for its next poll, which never comes.
 void expect_that_it_is_answered(const std::function<void(VerbsEnd& end)>& then) {
     for (int i = 0; i < 8; ++i) {
         Peer peer([&then, i](VerbsEnd& end) {
@@ -251,7 +251,7 @@ TEST(Processes, WhoGoesToErrAfterItsLastCompletionLeavesNoPeerUnanswered) {
     });
 }
 
-// A signal ends a program in the midst of a turn, mostly: the lock is held by the very thread that exits.
+// Mostly a signal ends a program during a turn: the thread that exits holds the lock.
 TEST(Processes, WhoExitsInASignalHandlerExits) {
     configure_devices();
     for (int i = 0; i < 4; ++i) {
@@ -293,7 +293,7 @@ TEST(Processes, WhoExitsWhileOthersPollExits) {
     }
 }
 
-// At any moment, again and again: the other end has an error for each request, and what comes next works.
+// At any time, again and again: the other end gets an error for each request, and the next ones work.
 TEST(Processes, WhoIsKilledLeavesErrorsAndNothingInTheWay) {
     configure_devices();
     ibv_context* const context = open_device("left");

@@ -1,4 +1,4 @@
-// Questions to devices, and the structures that libraries pass on.
+// Queries of devices, and the structures that libraries pass on.
 #include <cstring>
 
 #include "lib/ibverbs/private_api.hpp"
@@ -72,7 +72,7 @@ TEST_F(QueriesTest, NoConnectionIsEnhanced) {
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-// Programs that were built with newer headers name rights to FLUSH, which no region has.
+// Programs built with newer headers name rights to FLUSH, which no region has.
 TEST_F(QueriesTest, AQueuePairMayNameRightsToFlush) {
     ibv_qp* const qp = make_qp(pd);
     ASSERT_NE(qp, nullptr);

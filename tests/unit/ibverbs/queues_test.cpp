@@ -1,4 +1,4 @@
-// Completion queues that change, and slots of send queues that come back.
+// Completion queues that are changed, and slots of send queues that are freed.
 #include <poll.h>
 
 #include "tests/unit/ibverbs/verbs_rig.hpp"
@@ -48,7 +48,7 @@ TEST_F(QueuesTest, ACompletionQueueKeepsWhatItHoldsWhenItIsResized) {
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-// Adapters count 0 as 1, and programs that connect with a zeroed structure post READs all the same.
+// Adapters count 0 as 1, and programs that connect with a zeroed structure still post READs.
 TEST_F(QueuesTest, NoReadsAtATimeMeansOne) {
     std::array<std::uint64_t, 2> words{1, 2};
     ibv_mr* const region = ibv_reg_mr(pd, words.data(), sizeof(words), kAllAccess);
@@ -68,7 +68,7 @@ TEST_F(QueuesTest, NoReadsAtATimeMeansOne) {
     EXPECT_EQ(ibv_dereg_mr(region), 0);
 }
 
-// A program that posts until its send queue is full, and polls then.
+// A program that posts until its send queue is full, and then polls.
 class SendSlots : public QueuesTest {
 protected:
     static constexpr int kSlots = 16;
@@ -96,7 +96,7 @@ protected:
         EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
         QueuesTest::TearDown();
     }
-    // Posts until the queue is full, and asks for a completion of the last request alone. Returns how many.
+    // Posts until the queue is full, and asks for a completion of the last request only. Returns how many it posted.
     int fill(bool all_signalled) {
         for (int posted = 0;; ++posted) {
             ibv_sge piece{reinterpret_cast<std::uint64_t>(&word_), sizeof(word_), region_->lkey};
@@ -114,7 +114,7 @@ protected:
             }
         }
     }
-    // Waits until a completion is there, which nobody polls.
+    // Waits until a completion is there, and does not poll it.
     void await_completion() const {
         pollfd readable{channel_->fd, POLLIN, 0};
         ASSERT_EQ(::poll(&readable, 1, 20'000), 1);
@@ -136,11 +136,11 @@ TEST_F(SendSlots, AreTakenUntilACompletionIsPolled) {
     ASSERT_EQ(ibv_req_notify_cq(sends_, 0), 0);
     ASSERT_EQ(fill(false), kSlots);
     ASSERT_NO_FATAL_FAILURE(await_completion());
-    EXPECT_EQ(fill(false), 0);  // all are executed, and nothing was polled
+    EXPECT_EQ(fill(false), 0);  // all are executed, and no completion was polled
     ibv_wc completion{};
     ASSERT_EQ(ibv_poll_cq(sends_, 1, &completion), 1);
     EXPECT_EQ(completion.status, IBV_WC_SUCCESS);
-    EXPECT_EQ(fill(false), kSlots);  // those before the one that was signalled came back with it
+    EXPECT_EQ(fill(false), kSlots);  // those before the signalled one were freed with it
 }
 
 TEST_F(SendSlots, ComeBackOneByOneSoThatNoCompletionIsLost) {
@@ -159,8 +159,8 @@ TEST_F(SendSlots, ComeBackOneByOneSoThatNoCompletionIsLost) {
 }
 
 // A program may arm before it polls, as ibv_rc_pingpong does, or sleep in a poll of its own, as UCX does. On a busy
-// machine some completions come between arming and polling: their event is no event of arming, and that round shows
-// nothing.
+// machine some completions come between arming and polling. Their event does not result from arming, and that round
+// proves nothing.
 TEST_F(SendSlots, AnEventOfArmingTellsOfWhatIsThereAndOfNothingElse) {
     pollfd readable{channel_->fd, POLLIN, 0};
     std::array<ibv_wc, kSlots> completions;

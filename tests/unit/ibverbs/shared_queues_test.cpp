@@ -1,4 +1,4 @@
-// Shared receive queues that change, and their limits.
+// Shared receive queues that are changed, and their limits.
 #include <poll.h>
 
 #include "tests/unit/ibverbs/verbs_rig.hpp"
@@ -49,7 +49,7 @@ TEST_F(SharedQueuesTest, ASharedReceiveQueueIsResized) {
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-// A program that posts when it is told may arm the queue when it is empty already: nothing would come to tell it.
+// A program that posts at an event may arm an empty queue: no later event would come.
 TEST_F(SharedQueuesTest, ALimitAboveWhatIsPostedIsAnEventAtOnce) {
     ibv_srq* const srq = make_srq({8, 1, 0});
     ASSERT_NE(srq, nullptr);
@@ -72,7 +72,7 @@ TEST_F(SharedQueuesTest, ALimitAboveWhatIsPostedIsAnEventAtOnce) {
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-// Programs have one structure for all their queue pairs.
+// Programs use one structure for all their queue pairs.
 TEST_F(SharedQueuesTest, ReceiveRequestsOfAQueuePairMeanNothingBesideASharedQueue) {
     ibv_srq* const srq = make_srq({8, 1, 0});
     ASSERT_NE(srq, nullptr);
@@ -91,7 +91,7 @@ TEST_F(SharedQueuesTest, ReceiveRequestsOfAQueuePairMeanNothingBesideASharedQueu
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-// Programs leave it as they find it. A queue has no limit before it is set.
+// Programs leave the field as they find it. A new queue has no limit until one is set.
 TEST_F(SharedQueuesTest, ALimitMeansNothingToAQueueThatIsMade) {
     ibv_srq* const srq = make_srq({2, 1, 0xcccc});
     ASSERT_NE(srq, nullptr);

@@ -1,4 +1,4 @@
-// Whoever asks for statistics disturbs nobody.
+// Reading statistics disturbs no other program.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -50,8 +50,8 @@ std::string ask(const std::string& name) {
     return answer;
 }
 
-// The threads of this process that are called so. The kernel shows a thread that was joined for a moment more, with a
-// flag that says that it exits.
+// Counts the threads of this process with this name. For a moment the kernel also shows a joined thread, with a flag
+// that says that it exits.
 int count_threads(const std::string& name) {
     int count = 0;
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -95,7 +95,7 @@ TEST(Statistics, AnAdapterEndsWithItsLastDeviceWhoeverAsksMeanwhile) {
     }
 }
 
-// The kernel names whoever asks by the number of the program's own user.
+// The kernel names the asking process by the number of the program's own user.
 TEST(Statistics, ItTellsNothingToWhomItCannotTellFromOthers) {
     configure_devices();
     for (const std::uint32_t uid : {65534U, geteuid()}) {

@@ -1,4 +1,5 @@
-// Threads that use one library at once: over two contexts of a process, and over two processes. It is for TSan too.
+// Threads that use one library at once: over two contexts of a process, and over two processes. The test is for TSan,
+// too.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ constexpr std::uint32_t kMessageBytes = 1500;
 
 using Take = ibv_wc (VerbsEnd::*)();
 
-// Messages there and back, each of other bytes. Whoever `begins` sends first.
+// Exchanges messages in both directions, each with other bytes. The end that `begins` sends first.
 void play(VerbsEnd& end, bool begins, Take take) {
     constexpr std::uint32_t kReceiveAt = kMessageBytes;
     const std::uint8_t ours = begins ? 0 : 100;
@@ -44,7 +45,7 @@ void play(VerbsEnd& end, bool begins, Take take) {
     }
 }
 
-// A thread's life: queue pairs are made, used and ended, again and again.
+// Lives a thread's life: makes, uses and ends queue pairs, again and again.
 void live(ibv_context* context, int socket, bool begins) {
     for (int round = 0; round < kRounds; ++round) {
         VerbsEnd end(context);
@@ -54,11 +55,11 @@ void live(ibv_context* context, int socket, bool begins) {
         ASSERT_EQ(end.post_receive(2, kMessageBytes, kMessageBytes), 0);
         static_cast<void>(swap_over(socket, round));  // both can receive
         ASSERT_NO_FATAL_FAILURE(play(end, begins, round % 2 == 0 ? &VerbsEnd::poll_one : &VerbsEnd::await_one));
-        static_cast<void>(swap_over(socket, round));  // both have everything
+        static_cast<void>(swap_over(socket, round));  // both have all messages
     }
 }
 
-// Registers, asks and opens again while others work.
+// Registers, queries and opens again while others work.
 void disturb(ibv_context* context, const std::string& name, const std::atomic<bool>& ends) {
     std::vector<std::uint8_t> memory(4096);
     while (!ends.load(std::memory_order_relaxed)) {
@@ -130,7 +131,7 @@ TEST(Threads, OfTwoProcessesMakeUseAndEndQueuePairsAtOnce) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-// Several post to one queue pair, and several poll its queue: each completion is somebody's, once.
+// Several threads post to one queue pair, and several poll its queue: each completion is polled exactly once.
 TEST(Threads, ShareAQueuePairAndItsQueue) {
     configure_devices();
     ibv_context* const left = open_device("left");
@@ -174,7 +175,7 @@ TEST(Threads, ShareAQueuePairAndItsQueue) {
     EXPECT_EQ(ibv_close_device(right), 0);
 }
 
-// Its cancellation is pending from the beginning, and acted upon where it waits, or never.
+// Its cancellation is pending from the beginning, and takes effect where it waits, or never.
 TEST(Threads, ThatIsCancelledOpensAndClosesAsEver) {
     configure_devices();
     std::atomic<bool> done{false};
@@ -190,10 +191,10 @@ TEST(Threads, ThatIsCancelledOpensAndClosesAsEver) {
         EXPECT_NE(again, nullptr);
         EXPECT_EQ(ibv_close_device(again), 0);
         EXPECT_EQ(ibv_close_device(context), 0);
-        EXPECT_EQ(ibv_dealloc_pd(domain), 0);  // with which the context ends
+        EXPECT_EQ(ibv_dealloc_pd(domain), 0);  // the context ends with it
         int state = 0;
         EXPECT_EQ(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state), 0);
-        EXPECT_EQ(state, PTHREAD_CANCEL_ENABLE);  // as it came
+        EXPECT_EQ(state, PTHREAD_CANCEL_ENABLE);  // as it was before
         done.store(true);
     });
     cancelled.join();

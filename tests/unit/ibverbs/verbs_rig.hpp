@@ -1,4 +1,4 @@
-// A device of the library, as a program of verbs.h sees it, and queue pairs that are connected to each other.
+// A device of the library, as a program sees it through verbs.h, and queue pairs that are connected to each other.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::ibverbs {
 
-// The first device, at an address that no other test has.
+// Returns the first device, at an address that no other test has.
 inline ibv_device* test_device() {
     static ibv_device** const devices = [] {
         const int pid = getpid();
@@ -26,7 +26,7 @@ inline ibv_device* test_device() {
     return devices[0];
 }
 
-// What ends with the test.
+// Objects that end with the test.
 class VerbsTest : public testing::Test {
 protected:
     static constexpr int kAllAccess =
@@ -54,7 +54,7 @@ protected:
         wanted.qp_type = type;
         return ibv_create_qp(of, &wanted);
     }
-    // Leads `qp` to `peer`, which is of this device, and lets both send; `reads`: that many at a time, each way.
+    // Connects `qp` to `peer`, which is of this device, and lets both send; `reads` at a time in each direction.
     static void connect(ibv_qp* qp, std::uint32_t peer, std::uint8_t reads = 4, ibv_mtu mtu = IBV_MTU_1024) {
         ibv_qp_attr to{};
         to.qp_state = IBV_QPS_INIT;
@@ -93,7 +93,7 @@ protected:
         connect(one, other->qp_num);
         connect(other, one->qp_num);
     }
-    // Waits for the next completion, for some seconds at most.
+    // Waits for the next completion, for some seconds at most. Returns it.
     ibv_wc next_completion() const {
         ibv_wc completion{};
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -104,7 +104,7 @@ protected:
         EXPECT_EQ(found, 1);
         return completion;
     }
-    // Posts a request of one piece, which is signalled, and waits for it.
+    // Posts a signalled request of one piece, and waits for it. Returns its completion.
     ibv_wc do_work(ibv_qp* qp, ibv_wr_opcode opcode, ibv_sge piece, std::uint64_t remote = 0, std::uint32_t rkey = 0,
                    std::uint32_t srqn = 0) const {
         ibv_send_wr request{};

@@ -29,7 +29,7 @@ protected:
         EXPECT_EQ(ibv_bind_mw(qp_, window_, &wanted), 0);
         return next_completion().status;
     }
-    // Has the peer work on the first eight bytes by the window, from or to the last eight.
+    // Lets the peer work on the first eight bytes through the window, from or to the last eight.
     ibv_wc_status work(ibv_wr_opcode opcode) {
         const ibv_sge piece{reinterpret_cast<std::uint64_t>(&bytes_[56]), 8, region_->lkey};
         return do_work(peer_, opcode, piece, reinterpret_cast<std::uint64_t>(bytes_.data()), window_->rkey).status;
@@ -42,7 +42,7 @@ protected:
     std::array<std::uint8_t, 64> bytes_{};
 };
 
-// Programs that were written for adapters bind windows with the flags of their regions.
+// Programs written for adapters bind windows with the flags of their regions.
 TEST_F(WindowTest, LocalWritingIsAcceptedAndGivesNothing) {
     bytes_[56] = 7;
     ASSERT_EQ(bind(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE), IBV_WC_SUCCESS);

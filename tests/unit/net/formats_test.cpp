@@ -1,4 +1,4 @@
-// The lower headers both ways: golden bytes, emission over dirty memory, every truncation, what must be refused.
+// The lower headers both ways: golden bytes, emission over dirty memory, every truncation, and refusals.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// The header parsed from `golden` gives the same bytes again, whatever stood there; each truncation is refused.
+// Checks that the header parsed from `golden` gives the same bytes again over any memory. Each truncation is refused.
 template <class Header>
 Header both_ways(const Bytes& golden, const Bytes& behind = {}) {
     Bytes whole = golden;
@@ -140,7 +140,7 @@ protected:
         message.target = IpAddress::parse("fd00::2").value();
         message.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
     }
-    // With the right checksum over whatever is there.
+    // Returns the message with the correct checksum over its current bytes.
     Bytes bytes_of(std::size_t extra_option_bytes = 0) {
         Bytes bytes(NeighbourMessage::kBytes + extra_option_bytes, 0);
         message.checksum = 0;

@@ -1,4 +1,4 @@
-// Two stations on a link: questions of one are answered by the other; what is wrong is counted by its reason.
+// Two stations on a link: one answers the questions of the other; wrong frames are counted by their reason.
 #include "lib/net/host.hpp"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST_P(HostTest, AQuestionIsAnsweredAndTheAnswerUnderstood) {
     ASSERT_TRUE(change.has_value());
     EXPECT_EQ(change->address, b_ip);
     EXPECT_EQ(change->mac, kMacB);
-    // The asked one learnt who asks from the question itself.
+    // The asked one learns the asker's address from the question itself.
     const auto named = b.poll_name();
     ASSERT_TRUE(named.has_value());
     EXPECT_EQ(named->mac, kMacA);
@@ -133,7 +133,7 @@ TEST_P(HostTest, APingIsAnsweredWithItsData) {
 TEST_P(HostTest, EveryTruncationIsCountedAndNeverAnswered) {
     (void)a.resolve(b_ip, now);
     for (const Frame& whole : {question(a), ping(56)}) {
-        // A frame may be padded: only what cuts the message counts.
+        // A frame may be padded: only a cut of the message counts.
         const std::size_t used = GetParam() && whole.size() == Host::kLeastFrameBytes ? 42 : whole.size();
         for (std::size_t bytes = 0; bytes < used; ++bytes) {
             const std::uint64_t before = b.drops().total();
@@ -149,7 +149,7 @@ TEST_P(HostTest, EveryFlippedBitOfAQuestionEitherChangesNothingOrIsNoticed) {
     for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
         Frame frame = whole;
         frame[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
-        const Frame answered = answer(b, frame);  // must not crash; an answer goes to someone who can be
+        const Frame answered = answer(b, frame);  // must not crash; an answer goes to a reachable address
         if (!answered.empty()) {
             EXPECT_EQ(answered[6], kMacB.octets[0]);
         }
@@ -158,7 +158,7 @@ TEST_P(HostTest, EveryFlippedBitOfAQuestionEitherChangesNothingOrIsNoticed) {
 
 TEST_P(HostTest, AStrangerWithOurAddressIsAConflict) {
     Host impostor({kMacA, b_ip, 0, {}});
-    (void)impostor.resolve(b_ip, now);  // as one does who checks whether the address is free
+    (void)impostor.resolve(b_ip, now);  // as a station that checks whether the address is free
     EXPECT_TRUE(answer(b, question(impostor)).empty());
     EXPECT_EQ(b.drops().of(Drop::AddressConflict), 1U);
     EXPECT_FALSE(b.poll_change().has_value());
@@ -233,7 +233,7 @@ TEST(HostNextHop, TheGatewaysMacIsKnownFromWhenItFirstNamesItself) {
     EXPECT_FALSE(host.poll_change().has_value() || host.poll_name().has_value());
 }
 
-// A solicitation of `asker` for `asked`, with its link-layer address or without.
+// Makes a solicitation of `asker` for `asked`, with its link-layer address or without.
 Frame solicitation(const IpAddress& asker, const IpAddress& asked, bool with_option) {
     const std::size_t bytes = with_option ? 32 : 24;
     Frame frame(54 + bytes, 0);

@@ -1,4 +1,4 @@
-// What hosts have of something, whatever address of theirs is named.
+// The totals of each host, whichever of its addresses is named.
 #include "lib/net/host_totals.hpp"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ struct Asked {
     friend bool operator==(const Asked&, const Asked&) = default;
 };
 
-// Lets time pass in steps of 10 ms; what was asked and when.
+// Lets time pass in steps of 10 ms. Returns the questions and their times.
 std::vector<Asked> run(NeighbourTable& table, Instant& now, Duration span) {
     std::vector<Asked> asked;
     for (const Instant end = now + span; now < end; now = now + milliseconds(10)) {

@@ -1,4 +1,4 @@
-// Shares of something scarce: who gives way to whom.
+// Shares of a scarce resource: which host gives way to which other one.
 #include "lib/net/shares.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST_F(SharesTest, AnIpv6LinkIsOneHost) {
     EXPECT_EQ(shares.who_gives_way_to(IpAddress::from_v6(octets)), 0);
 }
 
-// On one link, a stranger's address is not the reason why its neighbours give way.
+// On one link, a stranger's address is no reason for its neighbours to give way.
 TEST_F(SharesTest, NeighboursOnALinkAreHostsOfTheirOwn) {
     std::array<std::uint8_t, 16> octets{0xfe, 0x80};
     for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// Captures of sockets: in the file at once, whole however slow its reader is, and nobody waits for that.
+// Captures of sockets: complete and at once in the file, however slow its reader is, and without waiting.
 #include "lib/port/datagram_capture.hpp"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ protected:
           path({net::IpAddress::from_v4(1), net::IpAddress::from_v4(2), 0xc000, 0}) {}
     ~DatagramCaptures() override { ::unlink(file.c_str()); }
 
-    // The datagram begins with its number.
+    // Records a datagram that begins with its number.
     void record(DatagramCapture& capture, std::size_t bytes, std::size_t lane = 0) {
         std::vector<std::uint8_t> datagram(bytes, static_cast<std::uint8_t>(bytes));
         std::memcpy(datagram.data(), &recorded, sizeof(recorded));
@@ -35,7 +35,7 @@ protected:
                                                                   std::span(datagram).subspan(10)};
         capture.lane(lane).record(Direction::Transmit, path, pieces, 0, 0);
     }
-    // Lets the capture's thread work until `done()`; false when it never is.
+    // Lets the capture's thread work until `done()`. Returns false if that never comes.
     template <class Done>
     static bool wait_until(Done&& done) {
         for (int tries = 0; tries < 2'000; ++tries) {
@@ -58,7 +58,7 @@ protected:
     std::uint32_t recorded = 0;
 };
 
-// Nothing that happens at the end of the program is needed for that.
+// This needs no action at the end of the program.
 TEST_F(DatagramCaptures, WhatWasFlushedIsInTheFile) {
     auto capture = DatagramCapture::open(file).value();
     for (std::size_t frames = 1; frames <= 2; ++frames) {
@@ -98,7 +98,7 @@ TEST_F(DatagramCaptures, AReaderThatPausesCostsDatagramsButNeitherTimeNorTheRest
             read.insert(read.end(), chunk.begin(), chunk.begin() + got);
         }
     };
-    constexpr std::size_t kFrames = 300;  // four times what buffer and pipe hold
+    constexpr std::size_t kFrames = 300;  // four times the size of buffer and pipe
     constexpr std::size_t kLarge = 60'000;
     for (std::size_t i = 0; i < kFrames; ++i) {
         record(*capture, kLarge);

@@ -1,5 +1,5 @@
-// Any RoCEv2 frame is judged by its reason; golden frames are parsed and rebuilt; the slow way and a Path's fast one
-// agree.
+// Each kind of RoCEv2 frame is judged with a reason; golden frames are parsed and rebuilt; the slow judge and a Path's
+// fast one agree.
 #include "lib/port/datagram.hpp"
 
 #include <gtest/gtest.h>
@@ -26,9 +26,9 @@ constexpr net::MacAddress kMacA{{2, 0, 0, 0, 0, 1}};
 constexpr net::MacAddress kMacB{{2, 0, 0, 0, 0, 2}};
 constexpr std::size_t kIp = net::EthernetHeader::kBytes;
 constexpr std::size_t kPayloadBytes = 40;
-constexpr std::size_t kUncoveredByIcrc = 4;  // of the BTH: congestion marks, which switches may set
+constexpr std::size_t kUncoveredByIcrc = 4;  // bytes of the BTH: congestion marks, which switches may set
 
-// From A to B, as B's path sees it.
+// Returns the key of frames from A to B in B's path.
 PathKey key_at_b(bool v4) {
     const char* local = v4 ? "10.1.0.2" : "fd00::2";
     const char* remote = v4 ? "10.1.0.1" : "fd00::1";
@@ -55,7 +55,7 @@ struct Refused {
     bool v4;
     Patches patches;
     FrameVerdict verdict;
-    bool mend = true;  // the IPv4 checksum
+    bool mend = true;  // recompute the IPv4 checksum
 };
 
 class DatagramRefused : public testing::TestWithParam<Refused> {};
@@ -234,15 +234,15 @@ TEST(Datagram, OtherIpv4IdsAndFlagsAreTakenButNotByAPathsIcrc) {
     }
 }
 
-// Paths read whole blocks: a packet buffer has the room behind its frame.
+// Returns whether a path matches a frame. Paths read whole blocks: a packet buffer has the room after its frame.
 bool matches(const Path& path, const Frame& frame) {
     Frame room = frame;
     room.resize(frame.size() + 64, 0x5a);
     return path.matches_received(room.data(), frame.size());
 }
 
-// Whatever a path takes, the slow way takes; and what the slow way takes of the same key and with nothing that a
-// path leaves to it (UDP checksum, other IPv4 ID or flags), the path takes.
+// Expects that the slow judge takes whatever a path takes. The path takes each frame of the same key that the slow
+// judge takes, unless it has properties that a path does not judge (UDP checksum, other IPv4 ID or flags).
 void expect_agreement(Path& path, const Frame& frame) {
     const bool fast = matches(path, frame);
     const ParsedFrame slow = parse_frame_for(kMacB, path.key().local, frame);
@@ -282,7 +282,7 @@ TEST_P(DatagramTest, AgreesWithThePathOnEveryLengthAndEverySingleByteMutation) {
     }
 }
 
-// What stands on the wire before the BTH, made from the parsed values alone, over a dirty buffer.
+// Returns the headers before the BTH, made from the parsed values alone, over a dirty buffer.
 Frame rebuilt_lower_headers(const Frame& frame) {
     const auto ethernet = net::EthernetHeader::parse(frame).value();
     const bool v4 = ethernet.type == net::kEtherTypeIpv4;

@@ -1,4 +1,4 @@
-// A port of a bad network: as many faults as it is told, each counted, no buffer lost.
+// A port of a bad network: it makes the configured number of faults, counts each, and loses no buffer.
 #include "lib/port/faulty_port.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ protected:
         std::memcpy(out[0].packet.data + 20, &number, sizeof(number));
         ASSERT_EQ(sender_.transmit_burst(out, now), 1U);
     }
-    // Returns the numbers of those that are received now, of damaged ones 1000 more.
+    // Returns the numbers of the datagrams received now, with 1000 added for damaged ones.
     static std::vector<std::uint32_t> take(Port& receiver, Instant now, std::size_t most = 8) {
         std::vector<PacketRef> in(most);
         in.resize(receiver.receive_burst(in, now));
@@ -55,7 +55,7 @@ protected:
         receiver.release_burst(all);
     }
 
-    // Numbered datagrams, one at a time; returns the numbers of those that arrived.
+    // Sends numbered datagrams, one at a time. Returns the numbers of those that arrived.
     std::vector<std::uint32_t> run(Port& receiver) {
         std::vector<std::uint32_t> arrived;
         for (std::uint32_t number = 0; number < kSent; ++number) {
@@ -110,7 +110,7 @@ TEST_F(FaultyPortTest, ListsItsCountersAndThoseOfThePortWithin) {
     EXPECT_EQ(list.read().values.front(), kSent);
 }
 
-// Of a burst, those behind a lost one move up in their order.
+// In a burst, the datagrams after a lost one move up in their order.
 TEST_F(FaultyPortTest, WhatIsLeftOfABurstStaysInOrder) {
     FaultyPort lossy(std::move(owned_), losses(500'000), {});
     Path* const path = sender_.open_path({sender_.local_address(), lossy.local_address(), 0xc000, 0}, {});

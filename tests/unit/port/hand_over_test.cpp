@@ -1,4 +1,4 @@
-// Datagrams in the wrong place: batches for several workers, and how each gets what is its.
+// Datagrams at the wrong worker: batches for several workers, and how each worker gets its own.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -29,7 +29,8 @@ protected:
             ports = open(config_of(1, 2));
         }
     }
-    // A peer with one worker: what it sends in a turn is one batch. Queue pairs of both workers take turns in it.
+    // Sends from a peer with one worker, whose datagrams of a turn are one batch. Queue pairs of both workers alternate
+    // in it.
     void send_mixed(std::size_t count, std::uint32_t first_qpn = 0x100) {
         if (client == nullptr) {
             client = std::move(open(config_of(2, 1))[0]);
@@ -82,7 +83,7 @@ TEST_P(HandOverV4, EachWorkerGetsItsOwnOfABatchInOrder) {
     EXPECT_TRUE(nothing_in_use());
 }
 
-// A peer that is no Cairn: one send, cut into datagrams by the kernel.
+// The peer is not Cairn: its kernel cuts one send into datagrams.
 TEST_P(HandOver, AForeignPeersBatchIsDividedToo) {
     const int fd = socket(GetParam() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_storage from{};
@@ -165,7 +166,7 @@ TEST_P(HandOverV4, AFloodOfWhatOthersHandOverLeavesRoomForTheSocket) {
 }
 
 TEST_P(HandOverV4, AFloodOfAStrangersBrokenOnesEndsWhereTheyBelong) {
-    constexpr std::uint16_t kLarge = 300;  // sent from where it lies, so that it can be broken on its way
+    constexpr std::uint16_t kLarge = 300;  // sent in place, so that it can be damaged on its way
     client = std::move(open(config_of(2, 1))[0]);
     std::array<PacketRef, 61> buffers;
     ASSERT_EQ(client->allocate_burst(buffers), buffers.size());
@@ -235,7 +236,7 @@ TEST_P(HandOverV4, TwoStrangersAtOnceAreToldApart) {
     Ports other = open(config_of(3, 1));
     send(*other[0], address(1), {0x101});
     std::array<PacketRef, 4> burst;
-    EXPECT_EQ(ports[1]->receive_burst(std::span(burst).first(0), now), 0U);  // it is there, and not handed out
+    EXPECT_EQ(ports[1]->receive_burst(std::span(burst).first(0), now), 0U);  // it is there, but not handed out
     send_mixed(2);
     EXPECT_EQ(receive(*ports[0], 1), Numbers{0});
     std::size_t came = 0;
@@ -250,7 +251,7 @@ TEST_P(HandOverV4, TwoStrangersAtOnceAreToldApart) {
     EXPECT_TRUE(nothing_in_use());
 }
 
-// By one sleep, however long: a receive that blocks would end it by itself after a second.
+// The worker sleeps once, for any time: a blocking receive would end by itself after a second.
 TEST_P(HandOverV4, ItWakesTheWorkerThatSleeps) {
     std::atomic<bool> asleep{false};
     std::thread sleeper([&] {
@@ -298,13 +299,13 @@ TEST_P(HandOverV4, WhatComesToAGroupIsForWhoeverJoinedIt) {
     const auto group = net::IpAddress::parse("239.7.7.9").value();
     ASSERT_TRUE(ports[1]->join(group).ok());
     client = std::move(open(config_of(2, 1))[0]);
-    send(*client, group, {0x100, 0xffffff});  // neither number is worker 1's
+    send(*client, group, {0x100, 0xffffff});  // neither number belongs to worker 1
     ports[1]->wait(seconds(2), -1);
     EXPECT_EQ(receive(*ports[1], 2), (Numbers{0, 1}));
     EXPECT_EQ(count_of(*ports[1], UringCounter::HandedOver), 0U);
 }
 
-// Both turn as fast as they can while a peer sends; what it sends is less than the rings hold.
+// Both turn as fast as they can while a peer sends less than the rings hold.
 TEST_P(HandOverV4, NothingIsLostBetweenTwoThatTurn) {
     constexpr std::uint32_t kRounds = 400;
     std::array<std::atomic<std::uint32_t>, 2> came{};

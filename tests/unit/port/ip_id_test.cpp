@@ -1,4 +1,4 @@
-// The IPv4 ID in the ICRC, against the reference: what it changes, and what a change says of it.
+// The IPv4 ID in the ICRC, compared with the reference: its effect, and the conclusion from a difference.
 #include "lib/port/ip_id.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace cairn::port {
 namespace {
 
-// IPv4 header ... payload of a datagram with this ID, without its ICRC.
+// Makes the IPv4 header ... payload of a datagram with this ID, without its ICRC.
 std::vector<std::uint8_t> make_packet(std::uint16_t udp_payload_bytes, std::uint16_t id) {
     Path path({net::IpAddress::parse("10.1.0.1").value(), net::IpAddress::parse("10.1.0.2").value(), 4791, 0});
     std::vector<std::uint8_t> frame(Path::kLowerBytesV4 + udp_payload_bytes);

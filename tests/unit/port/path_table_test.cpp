@@ -1,4 +1,4 @@
-// Whom the path table serves when strangers want all of it.
+// The hosts that the path table serves when strangers want all of it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ PathKey from(std::uint32_t remote, std::uint16_t port) {
     return {kLocal, net::IpAddress::from_v4(remote), port, 0};
 }
 
-// What one address gets of `ports` UDP source ports, each pinned at once.
+// Returns the paths that one address gets with `ports` UDP source ports, each pinned at once.
 std::vector<Path*> take_all(PathTable& table, std::uint32_t remote, std::uint32_t ports) {
     std::vector<Path*> taken;
     for (std::uint32_t port = 0; port < ports; ++port) {
@@ -108,8 +108,8 @@ TEST(PathTableShares, APathOfTheBurstUnderWayIsNotRecycled) {
     EXPECT_EQ(table.admit(from(1, 3)), burst[1].path);
 }
 
-// Whoever looks at a burst answers it, and opens paths for that: not in the place of those that are still to be looked
-// at.
+// A user that looks at a burst answers it, and opens paths for that. They must not replace paths of the packets that it
+// still has to look at.
 TEST(PathTableShares, APathOfTheBurstThatWasHandedOutIsNotRecycled) {
     PathTable table(2);
     std::array<PacketRef, 2> burst;
@@ -155,7 +155,7 @@ TEST(PathTableStations, PathsToOneAddressAreFoundByItAndByNoOther) {
     EXPECT_EQ(stations, 1U);
 }
 
-// Hashes that anybody can compute: a fixed mixing, and the table's own without a secret.
+// Returns hashes that everyone can compute: a fixed mixing, and the table's own without a secret.
 std::uint64_t mixed(std::uint64_t value) {
     value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
     return value ^ (value >> 27U);

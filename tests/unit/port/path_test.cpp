@@ -1,4 +1,4 @@
-// Paths: what one side writes the other recognises, and both agree with the reference ICRC.
+// Paths: each side recognises the packets of the other one, and both agree with the reference ICRC.
 #include "lib/port/path.hpp"
 
 #include <gtest/gtest.h>
@@ -186,7 +186,7 @@ TEST_P(PathTest, WhateverItsTrafficClassADatagramIsOfThisPath) {
 
 TEST_P(PathTest, WhatAPathReceivedIsDescribedWithTheBitsThatItHad) {
     Pair pair = make_pair(GetParam());
-    pair.b.set_traffic_class(2);  // of what it sends
+    pair.b.set_traffic_class(2);  // of packets that b sends
     for (const std::uint8_t ecn : std::array<std::uint8_t, 3>{0, 1, 3}) {
         std::vector<std::uint8_t> lower(pair.b.lower_bytes());
         pair.b.describe_lower_headers(Direction::Receive, lower.data(), 104, 0, ecn);
@@ -237,7 +237,7 @@ TEST(PathTable, ATrafficClassIsWhatAPathSendsAndMakesNoOther) {
     PathKey key = key_of("10.0.0.1", "10.0.0.2");
     Path* const path = table.intern(key);
     EXPECT_EQ(path->key().traffic_class, 0x68);
-    key.traffic_class = 0;  // as of a datagram that arrived
+    key.traffic_class = 0;  // as in an arrived datagram
     EXPECT_EQ(table.intern(key), path);
     EXPECT_EQ(table.find(key), path);
     EXPECT_EQ(path->key().traffic_class, 0x68);

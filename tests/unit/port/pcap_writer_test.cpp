@@ -1,4 +1,4 @@
-// Capture files: read back whole, segments joined, times kept, and what a full disk does to them.
+// Capture files: they are read back complete, segments are joined, times are kept, and disks may be full.
 #include "lib/port/pcap_writer.hpp"
 
 #include <fcntl.h>
@@ -106,7 +106,7 @@ TEST(PcapWriter, AnExistingFileIsEmptiedFirst) {
     EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{frame_of(10)}));
 }
 
-// In a process of its own, of which a writer finds `file` taken. Returns whether it wrote to `expected`.
+// Runs in a process of its own, in which a writer finds `file` taken. Returns whether it wrote to `expected`.
 bool write_beside(const std::string& file, const std::string& expected) {
     auto writer = PcapWriter::open(file, {}).value();
     writer->add(frame_of(2), Instant{1});
@@ -147,7 +147,7 @@ TEST(PcapWriter, APlaceThatCannotBeWrittenIsNamedWithARemedy) {
     }
 }
 
-// The disk is full behind so many bytes of any file, for as long as this lives.
+// While this lives, the disk is full after this many bytes of any file.
 class FullDisk {
 public:
     explicit FullDisk(rlim_t bytes) {
@@ -249,7 +249,7 @@ TEST(PcapWriter, SeveralWriteOneFileInTheOrderInWhichTheyFlush) {
               (std::vector<Frame>{frame_of(2), frame_of(1), frame_of(3), frame_of(4), frame_of(6), frame_of(5)}));
 }
 
-// In a process of its own, which writes until it is ended.
+// Runs in a process of its own, which writes until it is ended.
 [[noreturn]] void write_for_ever(const std::string& path) {
     for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
         std::signal(each, SIG_DFL);
@@ -270,7 +270,7 @@ TEST(PcapWriter, SeveralWriteOneFileInTheOrderInWhichTheyFlush) {
     _exit(1);
 }
 
-// A signal may find any thread, in any part of a write.
+// A signal may interrupt any thread, in any part of a write.
 TEST(PcapWriter, ASignalThatEndsTheProgramCutsNoFrame) {
     const TemporaryPath file;
     for (int i = 0; i < 30; ++i) {
@@ -300,7 +300,7 @@ TEST(PcapWriter, SignalsThatTheProgramHandlesOrIgnoresAreLeftToIt) {
     EXPECT_EQ(std::signal(SIGTERM, before), SIG_IGN);
 }
 
-// The reader of a pipe takes what it wants: the end of a frame comes behind its beginning all the same.
+// The reader of a pipe takes any number of bytes, but the end of a frame still follows its beginning.
 TEST(PcapWriter, FramesOfSeveralAreNotMixedInAPipe) {
     const TemporaryPath pipe;
     ASSERT_EQ(::mkfifo(pipe.path.c_str(), 0600), 0);

@@ -1,5 +1,5 @@
-// Sockets of one address on this machine's kernel: which datagram reaches which, who may have the address, and what is
-// left behind by what fails.
+// Sockets of one address on this machine's kernel: the datagrams of each, the users that may have the address, and the
+// remains of failed attempts.
 #include "lib/port/socket_queues.hpp"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 
 namespace {
 
-int refused_option = -1;  // of SOL_SOCKET: the kernel of this program does not know it
+int refused_option = -1;  // an option of SOL_SOCKET that the kernel of this program seems not to know
 
 }  // namespace
 
@@ -42,7 +42,7 @@ static_assert(QpnOwners(2).of(Qpn{1}) == 0 && QpnOwners(2).of(Qpn{3}) == 1);
 class SocketQueuesTest : public WorkersOnSockets {
 protected:
     void TearDown() override { refused_option = -1; }
-    // Datagrams of a foreign peer, each sent alone, from the port beside ours.
+    // Sends datagrams of a foreign peer, each alone, from the port next to ours.
     static void send_bare(const net::IpAddress& to, std::span<const std::uint8_t> bytes) {
         const int fd = socket(to.is_v4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         sockaddr_storage address{};
@@ -94,7 +94,7 @@ TEST_P(SocketQueuesTest, WhatIsTooShortToNameAQueuePairGoesToTheFirstWorker) {
     }
     EXPECT_TRUE(receive(*ports[0], 1).empty());
     EXPECT_EQ(count_of(*ports[0], UringCounter::TooShort), 5U);
-    send_bare(address(1), std::span(datagram).first(12));  // and no ICRC
+    send_bare(address(1), std::span(datagram).first(12));  // without an ICRC
     EXPECT_TRUE(receive(*ports[1], 1).empty());
     EXPECT_EQ(count_of(*ports[1], UringCounter::TooShort), 1U);
 }
@@ -127,7 +127,7 @@ TEST_P(SocketQueuesTest, AKernelThatDoesNotSteerIsNamedAndNothingIsLeft) {
         EXPECT_NE(refused.error().text().find(option == SO_REUSEPORT ? "SO_REUSEPORT" : "SO_ATTACH_REUSEPORT_CBPF"),
                   std::string::npos);
         EXPECT_NE(refused.error().remedy.find("-l 0"), std::string::npos);
-        EXPECT_TRUE(SocketQueues::open(config_of(3, 1)).ok());  // which needs neither
+        EXPECT_TRUE(SocketQueues::open(config_of(3, 1)).ok());  // needs neither of them
         refused_option = -1;
         EXPECT_TRUE(SocketQueues::open(config_of(3, 2)).ok());
     }
@@ -140,7 +140,7 @@ TEST_P(SocketQueuesTest, MoreWorkersThanThereCanBeAreRefused) {
     EXPECT_NE(refused.error().remedy.find("256 lcores"), std::string::npos);
 }
 
-// Ten are left: for some sockets of eight, then for all and some of what wakes their workers.
+// Ten are left: enough for some of eight sockets, or for all and some of the descriptors that wake their workers.
 TEST_P(SocketQueuesTest, WithoutDescriptorsNothingIsLeftBehind) {
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -162,7 +162,7 @@ TEST_P(SocketQueuesTest, SocketsAreThereUntilTheLastPortEnds) {
     ports[0].reset();
     std::array<std::uint8_t, kBytes> datagram;
     compose(datagram.data(), 0x102, 0);
-    send_bare(address(3), datagram);  // else the kernel numbered the sockets anew
+    send_bare(address(3), datagram);  // otherwise the kernel has numbered the sockets anew
     EXPECT_TRUE(receive(*ports[2], 1).empty());
     EXPECT_EQ(count_of(*ports[2], UringCounter::BadIcrc), 1U);
     EXPECT_FALSE(SocketQueues::open(config_of(3, 1)).ok());

@@ -17,7 +17,7 @@
 
 namespace {
 
-// Of a message: 0, or the errno that it fails with.
+// Returns 0, or the errno with which a message fails.
 std::function<int(const msghdr&)> refuses;
 
 }  // namespace
@@ -44,7 +44,7 @@ std::size_t bytes_of(const msghdr& message) {
     return bytes;
 }
 
-// 0: one datagram.
+// Returns the segment size of a message; 0 for one datagram.
 int segment_of(const msghdr& message) {
     std::uint16_t bytes = 0;
     auto* const header = const_cast<msghdr*>(&message);
@@ -65,7 +65,7 @@ class UringBacklog : public UringPortPair {
 protected:
     void TearDown() override { refuses = nullptr; }
     static int full(const msghdr&) { return EAGAIN; }
-    // What a route with this MTU does with a message to this address.
+    // Returns the behaviour of a route with this MTU for messages to this address.
     static auto route(const net::IpAddress& to, int mtu) {
         return [to, mtu](const msghdr& message) {
             const int segment = segment_of(message);
@@ -121,7 +121,7 @@ TEST_P(UringBacklog, OnlyThoseTailsAreCopiedThatAreMeant) {
     expect_whole(got, lengths);
 }
 
-// Once there is room again while a turn's batches leave, those behind the one that found none do not overtake it.
+// If room appears while a turn's batches leave, the batches after a refused one do not overtake it.
 TEST_P(UringBacklog, BatchesStayInOrderBehindOneThatFoundNoRoom) {
     int tries = 0;
     refuses = [&tries](const msghdr&) { return ++tries == 2 ? EAGAIN : 0; };
@@ -135,7 +135,7 @@ TEST_P(UringBacklog, BatchesStayInOrderBehindOneThatFoundNoRoom) {
     expect_whole(got, lengths);
 }
 
-// An event loop would sleep on what is not sent: nothing comes to a peer that nobody calls.
+// An event loop would sleep on unsent packets: a peer without calls sends nothing.
 TEST_P(UringBacklog, TheDescriptorIsReadableWhenThereIsRoomAgainForWhatFoundNone) {
     pollfd one{here->descriptor(), POLLIN, 0};
     here->wait({}, -1);
@@ -273,7 +273,7 @@ TEST_P(SocketIoOrder, OneThatIsRefusedForGoodHoldsNobodyUp) {
         std::vector<std::uint8_t> too_long(std::size_t{8} << 20U);
         pieces[3] = pieces[4] = {too_long.data(), too_long.size()};
         if (malformed) {
-            messages[4].header.msg_iovlen = 5'000;  // which is seen before any is sent
+            messages[4].header.msg_iovlen = 5'000;  // the kernel notices it before any is sent
         }
         SocketMessage receive;
         iovec nowhere{};
@@ -300,7 +300,7 @@ TEST_P(SocketIoOrder, ARingThatTheKernelRefusesIsDoneWithout) {
     }
     fill(0);
     io->exchange(std::span(messages).first(2), nullptr);
-    EXPECT_EQ(sent(), 2U + kMessages - 2);  // those not given say 0
+    EXPECT_EQ(sent(), 2U + kMessages - 2);  // messages not passed on count as 0
     std::thread other([this] {
         fill(2);
         io->exchange(std::span(messages).first(3), nullptr);

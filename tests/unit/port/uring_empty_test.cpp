@@ -1,4 +1,4 @@
-// Since when what a socket brings may have waited there.
+// The earliest time at which received packets may have begun to wait in a socket.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +23,7 @@ protected:
         port = UringPort::open(config).value();
         path = port->open_path({config.local, config.local, 0, 0}, {});
     }
-    // To itself.
+    // Sends to itself.
     void send() {
         TxPacket packet;
         ASSERT_EQ(port->allocate_burst({&packet.packet, 1}), 1U);

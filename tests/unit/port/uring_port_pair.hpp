@@ -1,4 +1,4 @@
-// Two UringPorts on the loopback in one process, in every mode and family, for tests of what passes between them.
+// Two UringPorts on the loopback in one process, in every mode and family, for tests of their exchange.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,13 +56,13 @@ protected:
         there = GetParam().here == GetParam().there ? nullptr : open(GetParam().there, GetParam().mode);
         path = here->open_path({here->local_address(), peer().local_address(), 0, 0}, now);
     }
-    // With one address only, a port talks to itself.
+    // Returns the other port. With one address only, a port sends to itself.
     UringPort& peer() { return there != nullptr ? *there : *here; }
 
     static std::uint8_t content(std::size_t packet, std::size_t at) {
         return static_cast<std::uint8_t>(packet * 37 + at * 11 + 1);
     }
-    // Datagrams of these lengths; their tails, if wanted, lie in `tails` behind 36 bytes of headers.
+    // Sends datagrams of these lengths. Their tails, if wanted, lie in `tails` and follow 36 bytes of headers.
     void send(const std::vector<std::size_t>& lengths, std::vector<std::vector<std::uint8_t>>* tails = nullptr) {
         queue(lengths, tails);
         here->wait({}, -1);

@@ -1,4 +1,4 @@
-// UringPort: when it hands out what arrived, and how it sleeps.
+// UringPort: when it hands out arrived packets, and how it sleeps.
 #include <array>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// UringPort over loopback: two ports in one process, in every mode and family, against each other and against a
-// bare socket that plays a foreign peer.
+// UringPort over loopback: two ports in one process, in every mode and family, with each other and with a bare socket
+// as a foreign peer.
 #include "lib/port/uring_port.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST_P(UringPortTest, WhatIsSentInSeveralBurstsLeavesTogether) {
     queue(std::vector<std::size_t>(20, 68));
     queue(std::vector<std::size_t>(20, 68));
     queue({68, 20});
-    queue({68});  // behind a shorter one
+    queue({68});  // after a shorter one
     send({});
     EXPECT_EQ(here->counters().of(UringCounter::TransmittedBatches), 2U);
     std::vector<PacketRef> got = receive(43);
@@ -236,8 +236,8 @@ TEST(UringPort, WhatCannotBeBoundIsNamedWithARemedy) {
     EXPECT_NE(second.error().remedy.find("another process"), std::string::npos);
 }
 
-// With all its buffers on their way out a port receives into batches only: whoever keeps packets must not have the
-// last.
+// While all its buffers are on their way out, a port receives into batches only: users that keep packets must not take
+// the last one.
 TEST(UringPort, SaysWhenReceivedBuffersAreNotToBeKept) {
     UringPortConfig config;
     config.local = net::IpAddress::parse("127.0.0.7").value();

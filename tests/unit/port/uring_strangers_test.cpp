@@ -30,7 +30,7 @@ public:
     CountingPeer& operator=(const CountingPeer&) = delete;
     ~CountingPeer() { ::close(socket_); }
 
-    bool damages = false;  // what it sends, so that no ID explains it
+    bool damages = false;  // damages its packets, so that no ID explains them
 
     void send(std::uint16_t id) {
         std::array<std::uint8_t, 12 + 100> room{};

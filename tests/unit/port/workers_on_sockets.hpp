@@ -19,7 +19,7 @@ namespace cairn::port {
 
 using Numbers = std::vector<std::uint32_t>;
 
-// So many numbers from `first` on, each `step` behind the one before.
+// Returns `count` numbers from `first` on, in steps of `step`.
 inline Numbers counted(std::uint32_t first, std::uint32_t step, std::size_t count) {
     Numbers numbers(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -37,7 +37,7 @@ protected:
             GTEST_SKIP() << "there is no ::1 here";
         }
     }
-    // Of IPv6 there is one address: the peer is on another UDP port there, as only foreign ones are.
+    // Returns the address of a host. IPv6 has only one: the peer has another UDP port there, as only foreign peers do.
     static net::IpAddress address(std::uint32_t host) {
         return net::IpAddress::parse(GetParam() ? "::1" : test::loopback(host)).value();
     }
@@ -56,7 +56,7 @@ protected:
         }
         return ports;
     }
-    // Its first four bytes behind the BTH are its number.
+    // Composes a datagram. The first four bytes after the BTH are its number.
     static void compose(std::uint8_t* data, std::uint32_t qpn, std::uint32_t number) {
         std::memset(data, 0x40, kBytes);
         data[4] = 0xff;
@@ -70,7 +70,7 @@ protected:
         std::memcpy(&number, packet.data + wire::Bth::kBytes, sizeof(number));
         return number;
     }
-    // In one burst, numbered from 0 on; they leave at once.
+    // Sends one burst, numbered from 0 on, which leaves at once.
     void send(UringPort& from, const net::IpAddress& to, const std::vector<std::uint32_t>& qpns) {
         Path* const path = from.open_path({from.local_address(), to, 0, 0}, now);
         std::vector<PacketRef> buffers(qpns.size());
@@ -85,7 +85,7 @@ protected:
         ASSERT_EQ(from.transmit_burst(packets, now), packets.size());
         from.wait({}, -1);
     }
-    // The numbers of what comes until nothing does for a while, at most `most`.
+    // Returns the numbers of datagrams until none comes for some time, at most `most`.
     std::vector<std::uint32_t> receive(UringPort& port, std::size_t most) {
         std::vector<std::uint32_t> numbers;
         std::array<PacketRef, 64> burst;

@@ -1,4 +1,4 @@
-// The core of queue pairs: what each state allows, what a reset forgets, and receive requests of its own.
+// The core of queue pairs: the rights of each state, the effects of a reset, and receive requests of its own.
 #include "lib/roce/qp/qp_core.hpp"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST_F(QpCoreOf, ReceiveRequestsWaitForInitAndAreFlushedInErr) {
         EXPECT_EQ(flushed[i].status, CompletionStatus::Flushed);
         EXPECT_EQ(flushed[i].qpn, kQpn);
     }
-    EXPECT_EQ(core->poll_event(), std::nullopt);  // nobody else takes from its queue
+    EXPECT_EQ(core->poll_event(), std::nullopt);  // no other queue pair takes from its queue
 }
 
 TEST_F(QpCoreOf, OfASharedQueueTheLastRequestIsAnEventNotACompletion) {

@@ -1,5 +1,5 @@
 // Conversations of any capture, as far as the replays can judge them: whole messages of one requester, each answered
-// before the next one begins. The rest is named with the reason.
+// before the next one begins. The others are named with the reason.
 #pragma once
 
 #include <cstdio>
@@ -12,19 +12,19 @@
 
 namespace cairn::roce::rc {
 
-// What one sender asks of one queue pair of another, and the answers.
+// The requests of one sender to one queue pair of another host, and the answers.
 struct CapturedStream {
     net::IpAddress requester{};
     net::IpAddress responder{};
     Qpn qpn{};
-    Psn next{};  // behind the last request
+    Psn next{};  // the PSN after the last request
     Conversation conversation;
 
     [[nodiscard]] Psn first() const { return conversation.packets.front().packet().bth().psn; }
     [[nodiscard]] bool asked(Psn psn) const { return psn.since(first()) >= 0 && psn.since(next) < 0; }
 };
 
-// Brings requests and answers of one file together. Answers name no sender's queue pair: their PSNs tell.
+// Matches requests and answers of one file. Answers do not name their sender's queue pair, but their PSNs identify it.
 class CaptureSorter {
 public:
     void add(const port::Datagram& datagram, const wire::Packet& packet, Recorded recorded) {
@@ -47,7 +47,7 @@ public:
         found->conversation.packets.push_back(std::move(recorded));
     }
     void count(const std::string& why, std::size_t packets) { skipped_[why] += packets; }
-    // Keeps of each stream what is judged.
+    // Keeps the judged part of each stream.
     void finish(const std::string& file, std::vector<Conversation>& all) {
         std::size_t judged = 0;
         for (CapturedStream& stream : streams_) {
@@ -90,7 +90,7 @@ private:
     }
     static void append(CapturedStream& stream, const wire::Packet& packet, Recorded recorded) {
         const bool is_read = packet.traits().operation == wire::Operation::ReadRequest;
-        // At least one packet for each 256 bytes; other queue pairs are far away.
+        // There is at least one packet for each 256 bytes; the PSNs of other queue pairs are far away.
         const std::uint32_t psns = is_read ? packet.get<wire::Reth>().dma_bytes / 256 + 1 : 1;
         stream.next = packet.bth().psn.plus(psns);
         stream.conversation.packets.push_back(std::move(recorded));
@@ -123,7 +123,7 @@ inline std::vector<Conversation> captured_conversations(wire::Service wanted) {
     return all;
 }
 
-// What is replayed: the golden traces, or what can be judged of the captures that stand in for them.
+// Returns the conversations to replay: the golden traces, or the judged parts of the captures that replace them.
 inline const std::vector<Conversation>& replayed(wire::Service service = wire::Service::Rc) {
     if (test::traces_are_golden()) {
         return conversations(service);

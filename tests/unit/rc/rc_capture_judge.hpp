@@ -10,7 +10,7 @@
 
 namespace cairn::roce::rc {
 
-// Says how many packets at the front of a conversation are judged, and why not those behind.
+// Returns how many packets at the front of a conversation are judged, and why the later ones are not.
 class CaptureJudge {
 public:
     explicit CaptureJudge(const Conversation& conversation)
@@ -26,7 +26,7 @@ public:
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
 private:
-    static constexpr std::size_t kMost = 16;  // messages, for which the replay posts receive requests
+    static constexpr std::size_t kMost = 16;  // messages for which the replay posts receive requests
     static constexpr std::size_t kMostBytes = RcHost::kBytes / 2;
 
     bool refuse(const char* why) {
@@ -56,7 +56,7 @@ private:
         next_ = messages_ == 0 ? head.bth().psn : next_;
         return take_requests() && (is_unreliable(head) || take_answers());
     }
-    // Up to the last request of the message, and answers to the first ones.
+    // Takes packets up to the last request of the message, and answers to the first ones.
     bool take_requests() {
         std::size_t bytes = 0;
         for (;; ++at_) {

@@ -1,5 +1,5 @@
-// Peers that acknowledge by count or time, the requester: who asks, and that a delay is no loss and no round trip. Both
-// over a link: how many packets a call takes.
+// The requester with peers that acknowledge by count or time: when it asks, and that a delay counts neither as a loss
+// nor as a round trip. Both ends over a link: how many packets a call takes.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_requester_fixture.hpp"
@@ -25,7 +25,7 @@ struct RcAsking : RcRequester {
             post(WorkOpcode::RdmaWrite, 4, 0, false);
         }
     }
-    // The PSNs, less the first, of the packets that are sent now and ask.
+    // Returns the PSNs, less the first, of the packets that are sent now and ask for an acknowledgement.
     Asked asking() {
         Asked all;
         for (const Datagram& datagram : host->poll_all(now)) {
@@ -37,7 +37,7 @@ struct RcAsking : RcRequester {
         return all;
     }
     [[nodiscard]] Duration waits() const { return host->qp->next_deadline() - now; }
-    // The first message, whose answer is a round trip.
+    // Begins with a message whose answer measures a round trip.
     void begin_measured(Duration takes) {
         writes(1);
         EXPECT_EQ(asking(), Asked{0});
@@ -184,12 +184,13 @@ TEST_F(RcAsking, APeerThatNeverAcknowledgesEndsTheConnectionAsEver) {
         (void)asking();
     }
     EXPECT_EQ(completions().front(), (std::pair<std::uint64_t, CompletionStatus>{0, CompletionStatus::RetryExceeded}));
-    // Once with the peer's time, once without: what was sent again asked.
+    // Once with the peer's time, once without: the retransmission asked.
     EXPECT_GE(now, start + ack_timeout(14) * 2);
     EXPECT_LE(now, start + (ack_timeout(14) + kAckDelay) * 2);
 }
 
-// Two ends that WRITE with an immediate to each other, one call under way, each turn of a call so long after the last.
+// Returns packets per call between two ends that WRITE with an immediate to each other. One call is under way, and its
+// turns have this distance.
 double packets_per_call(Duration half, bool delayed_acks) {
     RcHost a;
     RcHost b;
@@ -234,7 +235,7 @@ TEST(RcDelayedAcksLink, ACallIsTwoPacketsAndFewAcknowledgements) {
     EXPECT_EQ(packets_per_call(microseconds(1), false), 4);
     EXPECT_LT(packets_per_call(nanoseconds(500), true), 2.1);
     EXPECT_LT(packets_per_call(microseconds(30), true), 2.2);
-    // Slower than the time, each message is acknowledged, and not more often.
+    // If messages are slower than the time, each one is acknowledged once.
     EXPECT_LE(packets_per_call(milliseconds(3), true), 4);
 }
 

@@ -1,4 +1,4 @@
-// Peers that acknowledge by count or time, the responder: when answers come.
+// The responder with delayed acknowledgements, by count or time: when answers come.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_responder_fixture.hpp"
@@ -104,7 +104,7 @@ TEST_F(RcDelaying, AReadResponseAcknowledgesWhatIsBeforeIt) {
     host.take(datagram_of(read(next, RcHost::kBase, 4)), now);
     next = next.next();
     ++msn;
-    write_one(false);  // behind it: still to be acknowledged
+    write_one(false);  // a later one that is still to be acknowledged
     EXPECT_EQ(answers().size(), 1U);
     pass(kAckDelay);
     expect_ack_of_all();

@@ -1,6 +1,6 @@
-// FLUSH and ATOMIC WRITE (IBTA annex A19): judged, executed, answered, asked for again. No golden trace holds either:
-// the Linux that recorded them has neither; what is checked here is the specification as later Linux reads it
-// (a READ response of no bytes answers both, FETH stands before RETH).
+// FLUSH and ATOMIC WRITE (IBTA annex A19): judged, executed, answered, asked for again. No golden trace has them, since
+// the Linux that recorded the traces lacks both. The tests follow the specification as later Linux reads it (a READ
+// response of no bytes answers both, FETH stands before RETH).
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_requester_fixture.hpp"
@@ -12,7 +12,7 @@ using wire::Feth;
 
 constexpr Rights kFlushes = Rights{Right::FlushGlobal} | Right::FlushPersistent;
 
-// A host that notes what it is asked to make persistent.
+// A host that records the requested flushes.
 struct Flushed {
     std::vector<std::pair<std::span<std::uint8_t>, bool>> calls;
     bool works = true;
@@ -89,12 +89,12 @@ TEST_F(RcFlushResponder, AFlushIsAnsweredWhenItsMemoryIsSafe) {
     EXPECT_EQ(flushed.calls[0].first.size(), 100U);
     EXPECT_TRUE(flushed.calls[0].second);
     expect_done(0, 1);
-    flush(1, {Feth::kGlobal, Feth::kWhole}, 77, 0);  // whatever the range
+    flush(1, {Feth::kGlobal, Feth::kWhole}, 77, 0);  // for any range
     ASSERT_EQ(flushed.calls.size(), 2U);
     EXPECT_EQ(flushed.calls[1].first.size(), RcHost::kBytes);
     EXPECT_FALSE(flushed.calls[1].second);
     expect_done(1, 2);
-    flush(2, {Feth::kGlobal, Feth::kRange}, 77, 0);  // of nothing
+    flush(2, {Feth::kGlobal, Feth::kRange}, 77, 0);  // of no bytes
     EXPECT_EQ(flushed.calls.size(), 2U);
     expect_done(2, 3);
 }
@@ -105,7 +105,7 @@ TEST_F(RcFlushResponder, AFlushAskedForAgainIsAnsweredNotDone) {
     flush(0, {Feth::kPersistent, Feth::kRange});
     expect_done(0, 1);
     EXPECT_EQ(flushed.calls.size(), 1U);
-    flush(0, {Feth::kPersistent, Feth::kRange}, RcHost::kBase + 1);  // not what was asked then
+    flush(0, {Feth::kPersistent, Feth::kRange}, RcHost::kBase + 1);  // another request than then
     EXPECT_TRUE(host.poll_all().empty());
 }
 
@@ -141,7 +141,7 @@ TEST_F(RcFlushResponder, WhatIsNotGrantedIsRefused) {
             expect_done(0, 1);
         }
     }
-    // And the queue pair must allow it.
+    // The queue pair must allow it, too.
     QpAttributes closed = RcHost::usual_attributes();
     start(true, kFlushes);
     ASSERT_EQ(host.qp->modify(QpState::Rts, AttributeSet::of(Attribute::Access), closed), std::nullopt);
@@ -210,7 +210,7 @@ TEST_F(RcFlushRequester, AFlushIsOnePacketOfAnyRangeAndWaitsForItsAnswer) {
     EXPECT_EQ(packet.get<Feth>(), (Feth{Feth::kGlobal | Feth::kPersistent, Feth::kRange}));
     EXPECT_EQ(packet.get<wire::Reth>(), (wire::Reth{0x9000, Rkey{5}, 1U << 31U}));
     EXPECT_EQ(packet_of(all[1]).bth().psn, psn.plus(1));
-    acknowledge(1);  // says nothing of the FLUSH: its answer was lost
+    acknowledge(1);  // does not acknowledge the FLUSH: its answer was lost
     EXPECT_TRUE(completions().empty());
     EXPECT_EQ(sent(), (Packets{{Operation::Flush, 0}, {Operation::SendOnly, 1}}));
     respond(Operation::ReadResponseOnly, 0, {});

@@ -1,5 +1,5 @@
-// The golden traces of two Linux Soft-RoCE hosts: our requester makes the recorded requests byte for byte from BTH to
-// payload, lost packets and all, given the recorded answers. Addresses, IP headers and ICRC are below this layer.
+// The golden traces of two Linux Soft-RoCE hosts. Given the recorded answers, our requester makes the recorded requests
+// byte for byte from BTH to payload, also with lost packets. Addresses, IP headers and ICRC are below this layer.
 //
 // Departs: rxe sends MigReq 0; a queue pair without path migration is migrated (1). An attribute, set to 0 here.
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ public:
             }
             std::optional<Datagram> made = host_.poll(now);
             if (!made && host_.qp->next_deadline() != Instant::never()) {
-                now = host_.qp->next_deadline();  // a timeout, or the end of the peer's not being ready
+                now = host_.qp->next_deadline();  // a timeout, or the end of an RNR wait
                 host_.qp->on_timeout(now);
                 made = host_.poll(now);
             }
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] std::size_t posted() const { return posted_; }
 
 private:
-    // When to ask for an ACK, and congestion marks, are the sender's affair.
+    // Clears the fields that each sender may choose: when to ask for an ACK, and congestion marks.
     static void leave_to_sender(Datagram& datagram) {
         constexpr std::size_t kMarksAt = 4;
         constexpr std::size_t kAckRequestAt = 8;
@@ -63,10 +63,10 @@ private:
         datagram[kAckRequestAt] &= 0x7f;
     }
 
-    // Each packet not seen before is part of a work request, posted with its last.
+    // Adds a new packet to its work request, which is posted with its last packet.
     void learn(const wire::Packet& packet) {
         if (posted_ + pending_.size() > 0 && packet.bth().psn.since(next_) < 0) {
-            return;  // sent again
+            return;  // a retransmission
         }
         const wire::OpcodeTraits& opcode = packet.traits();
         const bool is_read = opcode.operation == wire::Operation::ReadRequest;
@@ -160,7 +160,7 @@ TEST(RcGolden, EveryRecordedRequestIsMadeByteForByte) {
     std::printf("%zu work requests\n", requests);
 }
 
-// What a READ or atomic brought is where the work request said.
+// The result of a READ or atomic is at the place that the work request named.
 TEST(RcGolden, RecordedDataArriveInTheRequestersMemory) {
     std::size_t with_data = 0;
     for (const Conversation& conversation : replayed()) {

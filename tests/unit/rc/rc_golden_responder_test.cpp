@@ -1,6 +1,6 @@
-// The golden traces of two Linux Soft-RoCE hosts: each recorded request gets the recorded answers from our responder,
-// and our requester makes the recorded requests, lost packets and all. Set equal before comparing: rkeys, QPNs,
-// credits; addresses, IP headers and ICRC are below this layer. Runs of ACKs count as the last of them.
+// The golden traces of two Linux Soft-RoCE hosts. Our responder gives the recorded answers to each recorded request.
+// Our requester makes the recorded requests, also with lost packets. Before comparing, rkeys, QPNs and credits are made
+// equal; addresses, IP headers and ICRC are below this layer. A run of ACKs counts as its last one.
 //
 // Departs: rxe refuses a SEND longer than the receive request as remote operational (0x63); the specification's code,
 // and ours, is invalid request (0x61).
@@ -12,7 +12,7 @@
 namespace cairn::roce::rc {
 namespace {
 
-// An answer less what differs between hosts, as text that a failing test can show.
+// An answer without the fields that differ between hosts, as text that a failing test can show.
 struct Answer {
     std::uint8_t opcode = 0;
     Psn psn{};
@@ -40,7 +40,7 @@ Answer answer_of(const wire::Packet& packet) {
         if (std::holds_alternative<wire::AckCredits>(answer.aeth->syndrome)) {
             answer.aeth->syndrome = wire::AckCredits{31};
         }
-        if (!test::traces_are_golden()) {  // a capture may begin behind the first messages
+        if (!test::traces_are_golden()) {  // a capture may begin after the first messages
             answer.aeth->msn = {};
         }
     }
@@ -50,7 +50,7 @@ Answer answer_of(const wire::Packet& packet) {
     return answer;
 }
 
-// What a recorded answer should have been: the departure above.
+// Returns a recorded answer with the departures above corrected.
 Answer recorded_answer_of(const wire::Packet& packet, const std::string& trace) {
     Answer answer = answer_of(packet);
     if (trace == "rc_nak_long_send") {
@@ -68,12 +68,12 @@ void append(std::vector<Answer>& answers, Answer answer) {
     }
 }
 
-// The server's side: memory under the recorded addresses, with what the recorded answers say was there.
+// The server's side: memory at the recorded addresses, with the contents that the recorded answers show.
 class ResponderReplay {
 public:
     explicit ResponderReplay(const Conversation& conversation) : conversation_(conversation) {
         host_.bring_to(QpState::Rtr, recorded_attributes(conversation));
-        // A page below the lowest remote address, so that all of a trace's are in.
+        // A page below the lowest remote address, so that all addresses of a trace are inside.
         std::uint64_t lowest = ~std::uint64_t{0};
         for (const Recorded& recorded : conversation.packets) {
             lowest = std::min(lowest, address_of(recorded.packet()).value_or(lowest));
@@ -133,7 +133,8 @@ private:
         }
     }
 
-    // READ responses, by PSN, and the first atomic's original tell the memory's contents when the request comes.
+    // Collects the memory's contents at the time of each request: READ responses, by PSN, and the first atomic's
+    // original.
     void collect_answers() {
         for (const Recorded& recorded : conversation_.packets) {
             if (!recorded.is_request && recorded.packet().traits().role == wire::Role::Response) {
@@ -203,7 +204,7 @@ TEST(RcGolden, EveryRecordedRequestGetsTheRecordedAnswers) {
     }
 }
 
-// What a WRITE, SEND or immediate brought is where it was to go.
+// The data of WRITEs, SENDs and immediates arrive at their place.
 TEST(RcGolden, TheReplayedResponderCompletesWhatCameIn) {
     std::size_t received = 0;
     for (const Conversation& conversation : replayed()) {

@@ -1,5 +1,5 @@
-// Requests at the edges of a region that lies between pages nobody may touch: what is inside is done, what reaches one
-// byte beyond is refused, and no byte beyond is ever read or written.
+// Requests at the edges of a region between two inaccessible pages. Requests inside are executed, and requests that
+// reach one byte beyond are refused. No byte beyond is ever read or written.
 #include <gtest/gtest.h>
 
 #include "tests/support/guarded_pages.hpp"
@@ -18,7 +18,7 @@ struct RcGuard : testing::Test {
     std::size_t bytes = pages.span().size();
     std::vector<std::uint8_t> payload = std::vector<std::uint8_t>(4096, 0x5a);
 
-    // Whether a request of so many bytes at so much from the region's begin is executed.
+    // Returns whether a request of this length at this distance from the region's begin is executed.
     bool executes(Operation operation, std::int64_t at, std::uint32_t length, bool by_window) {
         RcHost host;
         const Rights rights = kAllRights | Right::BindWindow | Right::FlushGlobal;
@@ -81,7 +81,7 @@ TEST_F(RcGuard, NothingReachesBeyondEitherEnd) {
     }
 }
 
-// Messages of several packets run up to the end and not beyond, wherever they begin.
+// Messages of several packets may end at the region's end and not beyond, wherever they begin.
 TEST_F(RcGuard, LongWritesAndReadsStopAtTheEnd) {
     RcHost host;
     const Rkey key = host.memory.register_region({host.pd, pages.span(), kBase, kAllRights}).value();

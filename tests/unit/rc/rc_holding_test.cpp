@@ -1,5 +1,5 @@
-// Selective retransmission between Cairn peers, its responder: early packets are held, reported and taken in order.
-// Linux has nothing of the kind, so that no golden trace holds any.
+// Selective retransmission between Cairn peers, at the responder: early packets are held, reported and taken in order.
+// Linux lacks this feature, so there is no golden trace of it.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_requester_fixture.hpp"
@@ -29,7 +29,7 @@ struct RcHolding : testing::Test {
         packet.set_bth(bth);
         return packet;
     }
-    // One byte, the number of the packet, to the same place: the last to be taken is seen.
+    // WRITEs one byte, the number of the packet, to one place: the last taken packet is visible there.
     void write(std::uint32_t at, bool ack = false) {
         wire::Packet packet = make(Operation::WriteOnly, at, ack);
         bytes[0] = static_cast<std::uint8_t>(at);
@@ -37,7 +37,7 @@ struct RcHolding : testing::Test {
         packet.set(wire::Reth{RcHost::kBase, host.key, 1});
         host.take(packet);
     }
-    // The only answer: a NAK of that PSN; its map, empty for a plain one.
+    // Returns the map of the only answer, a NAK of that PSN. The map of a plain NAK is empty.
     Map nak(std::uint32_t at) {
         const std::vector<Datagram> all = host.poll_all();
         EXPECT_EQ(all.size(), 1U);
@@ -97,7 +97,7 @@ TEST_F(RcHolding, EachNewGapIsReportedWithAllThatIsHeld) {
     write(2);
     EXPECT_EQ(nak(0), (Map{0b10, 0, 0, 0}));
     write(3);
-    EXPECT_TRUE(host.poll_all().empty());  // nothing new is missing
+    EXPECT_TRUE(host.poll_all().empty());  // no new packet is missing
     write(40);
     EXPECT_EQ(nak(0), (Map{0b110, 0, 0, 0, 0x80, 0, 0, 0}));
     write(3);
@@ -145,12 +145,12 @@ TEST_F(RcHolding, WithoutRoomItGoesBackLikeAnyOther) {
     EXPECT_TRUE(one.on_packet(packet_of(early), {early, &one}, {}));
     EXPECT_FALSE(one.on_packet(packet_of(early), {early, &one}, {}));
     EXPECT_FALSE(one.on_packet(packet_of(earlier), {earlier, &one}, {}));
-    one.on_packet(packet_of(early), {});  // nothing offered
+    one.on_packet(packet_of(early), {});  // no buffer is offered
     ASSERT_EQ(one.modify(QpState::Err, {}, {}), std::nullopt);
     std::array<void*, 2> cookies{};
     EXPECT_EQ(few.poll_released(cookies), 1U);
     EXPECT_EQ(cookies[0], &one);
-    // Who was not asked to holds nothing.
+    // A queue pair that was not asked to hold packets holds none.
     RcHost plain;
     plain.bring_to(QpState::Rts);
     plain.take(early);
@@ -178,7 +178,7 @@ TEST_F(RcHolding, EveryEndGivesTheBuffersBack) {
     EXPECT_EQ(last.held.in_use(), 0U);
 }
 
-// Four seconds without a step: what is missing does not come any more.
+// Four seconds without progress: the missing packet no longer comes.
 TEST_F(RcHolding, WhatIsHeldBehindAGapThatStaysIsGivenUpAndAskedForAgainIfTheGapCloses) {
     const Instant start{1'000'000};
     const auto write_at = [this](std::uint32_t at, Instant now) {
@@ -208,7 +208,7 @@ TEST_F(RcHolding, WhatIsHeldBehindAGapThatStaysIsGivenUpAndAskedForAgainIfTheGap
     EXPECT_EQ(last_taken(), 4);
 }
 
-// Two peers that never send what is missing leave a third what lost packets need.
+// Two peers that never send a missing packet leave enough for the lost packets of a third one.
 TEST(HeldPackets, FewPeersDoNotHoldWhatOthersNeed) {
     HeldPackets held(512);
     const std::array<std::uint8_t, 4> bytes{};
@@ -220,7 +220,7 @@ TEST(HeldPackets, FewPeersDoNotHoldWhatOthersNeed) {
         return count;
     };
     std::array<HeldPackets::Chain, 3> chains;
-    EXPECT_EQ(hold(chains[0], 512), 256U);  // as far as a map reaches
+    EXPECT_EQ(hold(chains[0], 512), 256U);  // up to the end of a map
     EXPECT_EQ(hold(chains[1], 512), 128U);
     EXPECT_EQ(hold(chains[2], 512), 64U);
     held.release_front(chains[2]);
@@ -246,7 +246,7 @@ TEST_F(RcHolding, AHeldSendThatFindsNoReceiveIsAskedForAgain) {
     EXPECT_TRUE(std::holds_alternative<wire::RnrTimer>(packet_of(all[0]).get<wire::Aeth>().syndrome));
     write(3);
     EXPECT_EQ(host.kept.size(), 2U);
-    EXPECT_TRUE(host.poll_all().empty());  // it waits, nothing is lost
+    EXPECT_TRUE(host.poll_all().empty());  // it waits, no packet is lost
     ASSERT_EQ(host.post_receive(1, RcHost::kBase + 8, 8), PostVerdict::Posted);
     host.take(make(Operation::SendOnly, 1, true));
     EXPECT_EQ(last_taken(), 3);
@@ -257,7 +257,7 @@ TEST_F(RcHolding, AHeldReadIsAnsweredInItsTurnAndItsPsnsAreItsOwn) {
     wire::Packet read = make(Operation::ReadRequest, 1);
     read.set(wire::Reth{RcHost::kBase, host.key, 600});
     host.take(read);
-    write(2);  // among the responses: the peer is broken
+    write(2);  // a request among the responses: the peer is broken
     write(4);
     EXPECT_EQ(nak(0), (Map{0b1011, 0, 0, 0}));
     write(0);

@@ -34,7 +34,7 @@ inline Datagram datagram_of(const wire::Packet& packet) {
     return bytes;
 }
 
-// A view into `datagram`; it must be a packet.
+// Returns a view into `datagram`, which must be a packet.
 inline wire::Packet packet_of(const Datagram& datagram) {
     const wire::Parsed<wire::Packet> parsed = wire::Packet::parse(datagram);
     EXPECT_TRUE(parsed.ok());
@@ -85,7 +85,7 @@ struct RcHost {
         return values;
     }
 
-    // From RESET to `state`, one of INIT, RTR, RTS.
+    // Moves the queue pair from RESET to `state`, one of INIT, RTR, RTS.
     void bring_to(QpState state, const QpAttributes& values = usual_attributes()) {
         const auto go = [&](QpState to, AttributeSet which) {
             const Transition step = find_transition(qp->state(), to, qp->service()).value();
@@ -116,7 +116,7 @@ struct RcHost {
         return qp->post_send(request);
     }
 
-    // The next packet to send, if any.
+    // Returns the next packet to send, if any.
     std::optional<Datagram> poll(Instant now = {}) {
         OutPacket packet;
         if (qp->poll_transmit({&packet, 1}, now) == 0) {
@@ -133,7 +133,7 @@ struct RcHost {
         return all;
     }
     void take(const wire::Packet& packet, Instant now = {}) { take(datagram_of(packet), now); }
-    // The datagram is in a buffer that the queue pair may keep.
+    // Takes a datagram in a buffer that the queue pair may keep.
     void take(const Datagram& datagram, Instant now = {}) {
         auto buffer = std::make_unique<Datagram>(datagram);
         const wire::Packet packet = packet_of(*buffer);
@@ -161,7 +161,7 @@ struct RcHost {
     MemoryTable memory{64, {0x0123456789abcdefU, 0xfedcba9876543210U}};
     Pd pd;
     Rkey key;
-    CountedEvents writes;  // of the peer
+    CountedEvents writes;  // the peer's WRITEs
     CompletionQueue send_completions;
     CompletionQueue receive_completions;
     RcCounters counters;

@@ -1,4 +1,4 @@
-// A peer that sends anything that parses: no crash, no assertion, no byte written outside of what it may write.
+// A peer that sends anything that parses: no crash, no assertion, and no byte written outside of its rights.
 #include <gtest/gtest.h>
 
 #include "lib/sim/random.hpp"
@@ -8,7 +8,7 @@
 namespace cairn::roce::rc {
 namespace {
 
-constexpr std::uint64_t kOpen = 0x900000;  // the region that the peer knows: between pages that nobody may touch
+constexpr std::uint64_t kOpen = 0x900000;  // the region that the peer knows, between two inaccessible pages
 constexpr std::size_t kOpenBytes = 4096;
 
 class Hostile {
@@ -72,7 +72,7 @@ private:
         values.delayed_acks = random_.chance(sim::kMillion / 2);
         host_.bring_to(QpState::Rts, values);
         newest_ = values.send_psn;
-        // The peer knows of the region, sometimes by a window over it that it may end.
+        // The peer knows the region, sometimes through a window over it that it may invalidate.
         host_.memory.destroy_window(key_);
         (void)host_.memory.destroy_region(region_);
         region_ = host_.memory
@@ -89,7 +89,7 @@ private:
         }
     }
 
-    // What the victim does by itself: receives and sends within the first half of its own memory.
+    // Does the victim's own work: receives and sends within the first half of its own memory.
     void act() {
         if (random_.chance(200'000)) {
             (void)host_.post_receive(1, RcHost::kBase + random_.below(1000),
@@ -106,7 +106,7 @@ private:
         }
     }
 
-    // Most of what a tame peer sends is right; a wild one's is anything.
+    // Most packets of a tame peer are correct; those of a wild one are arbitrary.
     bool wild() { return random_.chance(wildness_); }
     std::uint64_t some_address() {
         const std::array<std::uint64_t, 6> anchors{kOpen, kOpen + kOpenBytes, kOpen - 8,

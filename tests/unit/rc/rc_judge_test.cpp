@@ -1,4 +1,4 @@
-// The judges as tables: PSN window, opcode after opcode, lengths, rights, memory, answers' PSNs and data.
+// The judges as tables: PSN window, each pair of opcodes, lengths, rights, memory, answers' PSNs and data.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -204,7 +204,7 @@ TEST(RcJudge, AtomicsAreAlignedAndInside) {
             EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), one.verdict) << one.address;
         }
     }
-    // Addresses may be aligned where memory is not.
+    // An address may be aligned while its memory is not.
     const Rkey odd = memory.table
                          .register_region({memory.pd,
                                            {reinterpret_cast<std::uint8_t*>(memory.words.data()) + 1, 64},
@@ -214,7 +214,7 @@ TEST(RcJudge, AtomicsAreAlignedAndInside) {
     wire::Packet packet = request(Operation::FetchAdd);
     packet.set(wire::AtomicEth{8, odd, 0, 0});
     EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), InvalidRequest);
-    // And the other way round.
+    // The reverse is possible, too.
     const Rkey shifted = memory.table
                              .register_region({memory.pd,
                                                {reinterpret_cast<std::uint8_t*>(memory.words.data()), 64},

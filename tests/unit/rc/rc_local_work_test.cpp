@@ -1,5 +1,5 @@
-// Work requests that send nothing: when they are done, by packets and completions. (The recorded traces of Linux hold
-// none of it: it leaves no packet.)
+// Work requests that send nothing: when they are done, by packets and completions. Recorded traces of Linux cannot have
+// them, since they send no packet.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_requester_fixture.hpp"
@@ -57,7 +57,7 @@ TEST_F(RcLocalWork, ABindIsDoneInItsTurnAndCompletesInTheOrderOfAll) {
 TEST_F(RcLocalWork, GoingBackDoesNotBindAgain) {
     post(WorkOpcode::Send, 4, 1);
     post_local(WorkOpcode::BindWindow, 2);
-    post_local(WorkOpcode::BindWindow, 3);  // of a window that is not free any more
+    post_local(WorkOpcode::BindWindow, 3);  // a window that is no longer free
     EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
     time_out();
     EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
@@ -79,7 +79,7 @@ TEST_F(RcLocalWork, AFencedBindWaitsForReads) {
     EXPECT_TRUE(bound());
 }
 
-// A window is what the peer uses; what was sent before does not need it.
+// The peer uses the window; requests that were sent before do not need it.
 TEST_F(RcLocalWork, AWindowIsFreedInItsTurnAndThatCompletesInTheOrderOfAll) {
     post_local(WorkOpcode::BindWindow, 1);
     post(WorkOpcode::Send, 4, 2);
@@ -95,7 +95,7 @@ TEST_F(RcLocalWork, AWindowIsFreedInItsTurnAndThatCompletesInTheOrderOfAll) {
     EXPECT_EQ(completions(), (Completions{{2, kGood}, {3, kGood}}));
 }
 
-// What was sent before may have to be read once more.
+// Requests that were sent before may have to be read again.
 TEST_F(RcLocalWork, ARegionEndsOnceAllThatWasSentBeforeIsAcknowledged) {
     const Rkey other =
         host->memory.register_region({host->pd, host->span(), RcHost::kBase, kAllRights | Right::RemoteInvalidate})
@@ -123,7 +123,7 @@ TEST_F(RcLocalWork, LocalWorkAloneNeedsNoPacketAndHeedsTheDrain) {
     post_local(WorkOpcode::LocalInvalidate, 2);
     EXPECT_TRUE(sent().empty());
     EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}}));
-    post_local(WorkOpcode::LocalInvalidate, 3);  // nothing is bound
+    post_local(WorkOpcode::LocalInvalidate, 3);  // no window is bound
     post(WorkOpcode::Send, 4, 4);
     EXPECT_TRUE(sent().empty());
     EXPECT_EQ(completions(), (Completions{{3, CompletionStatus::MemoryManagement}, {4, kFlushed}}));
@@ -148,7 +148,7 @@ TEST_F(RcLocalWork, ResetAndDestructionFreeTheWindows) {
     EXPECT_TRUE(host->memory.destroy_region(region));
 }
 
-// A SEND with Invalidate frees the window of the queue pair that it comes to.
+// A SEND with Invalidate frees a window of the queue pair that receives it.
 TEST_F(RcLocalWork, APeerUsesTheWindowAndFreesIt) {
     post_local(WorkOpcode::BindWindow, 1);
     EXPECT_TRUE(sent().empty());

@@ -63,7 +63,7 @@ protected:
         request.sges = std::span(sges).first(more == 0 ? 1 : 2);
         return host_.qp->post_send(request);
     }
-    // Polls packets, whose payloads nobody looks at. Returns the number, and the last one's headers.
+    // Polls packets without looking at their payloads. Returns the number, and the last one's headers.
     std::uint32_t poll(Datagram& last) {
         std::array<OutPacket, 32> packets;
         const std::size_t count = host_.qp->poll_transmit(packets, now_);
@@ -158,7 +158,7 @@ TEST_F(RcLongMessages, AReadIsAnsweredAndTakenToTheLastByte) {
     ASSERT_EQ(poll(asked), 1U);
     const wire::Packet request = packet_of(asked);
     EXPECT_EQ(request.get<wire::Reth>().dma_bytes, kMaxMessageBytes);
-    host_.qp->on_packet(request, now_);  // it is its own peer
+    host_.qp->on_packet(request, now_);  // the queue pair is its own peer
     constexpr std::uint32_t kPackets = 1U << 22U;
     std::uint32_t answered = 0;
     Datagram last;
@@ -183,7 +183,7 @@ TEST_F(RcLongMessages, AReadIsAnsweredAndTakenToTheLastByte) {
     EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](std::uint8_t byte) { return byte == 0x5a; }));
 }
 
-// All PSNs of an answer are outstanding at once, beside a window of others.
+// All PSNs of an answer are outstanding at once, in addition to a window of others.
 TEST_F(RcLongMessages, AReadHasAtMostFourMillionPackets) {
     start(256);
     EXPECT_EQ(post(WorkOpcode::RdmaRead, 1U << 30U, 1), PostVerdict::TooLong);
@@ -198,7 +198,7 @@ TEST_F(RcLongMessages, AReadHasAtMostFourMillionPackets) {
     }
 }
 
-// Of a peer that sends longer ones.
+// The peer sends longer ones than Cairn does.
 TEST_F(RcLongMessages, AResponderAnswersAReadOfHalfOfAllPsns) {
     start(256);
     wire::Packet request(wire::Service::Rc, Operation::ReadRequest);
@@ -216,7 +216,7 @@ TEST_F(RcLongMessages, AResponderAnswersAReadOfHalfOfAllPsns) {
     }
     EXPECT_EQ(answered, kPackets);
     EXPECT_EQ(packet_of(last).bth().psn, first_.plus(kPackets - 1));
-    // The peer lacks the last packet, and the first one.
+    // The peer lacks the last packet, and in the second round the first one.
     for (const std::uint32_t lacks : {kPackets - 1, 0U}) {
         bth.psn = first_.plus(lacks);
         request.set_bth(bth);

@@ -187,7 +187,7 @@ TEST_F(RcMemory, APieceWhoseAddressWrapsIsRefused) {
     Pieces pieces;
     const std::vector<Sge> sges{{kMost - 1, 8, key}};
     EXPECT_FALSE(find_pieces({table, pd, {}}, sges, 3, 1, pieces));
-    for (const std::uint32_t part : {1U, 8U}) {  // of the piece, a part and all
+    for (const std::uint32_t part : {1U, 8U}) {  // a part of the piece, and all of it
         EXPECT_FALSE(find_pieces({table, pd, Right::RemoteRead}, std::vector<Sge>{{0, 8, key}}, 0, part, pieces));
     }
     EXPECT_TRUE(find_pieces({table, pd, {}}, std::vector<Sge>{{0, 0, Lkey{1}}}, 0, 0, pieces)) << "nobody's key";

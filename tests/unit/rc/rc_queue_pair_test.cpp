@@ -1,4 +1,4 @@
-// The queue pair's states: who may post and receive when, drain, reset, error, shared receives.
+// The queue pair's states: when it may post and receive, drain, reset, error, shared receives.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_host.hpp"
@@ -84,7 +84,7 @@ TEST(RcQueuePair, DrainingFinishesWhatIsBegunAndNothingMore) {
     ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
     ASSERT_TRUE(host.poll().has_value());
     ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), std::nullopt);
-    EXPECT_EQ(host.poll_all().size(), 1U);  // the other packet of the first
+    EXPECT_EQ(host.poll_all().size(), 1U);  // the second packet of the first request
     EXPECT_FALSE(host.qp->poll_event().has_value());
     host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x101}), {});
     EXPECT_EQ(host.qp->poll_event(), QpEvent::SendQueueDrained);
@@ -96,7 +96,7 @@ TEST(RcQueuePair, DrainingFinishesWhatIsBegunAndNothingMore) {
     EXPECT_EQ(host.send_completions.size(), 2U);
 }
 
-// (11.2.5.2: what may change while drained)
+// (11.2.5.2: attributes that may change while drained)
 TEST(RcQueuePair, DrainedItTakesNewAttributesAndGoesOnWithThem) {
     RcHost host;
     host.bring_to(QpState::Rts);
@@ -234,7 +234,7 @@ TEST(RcQueuePair, ThePeersFirstRequestIsToldOfOnceAndNoStrayPacketIs) {
     EXPECT_EQ(told.count, 1) << "RESET forgets whom to tell";
 }
 
-// What it would have answered to a peer that it gave up.
+// These are answers to a peer that the queue pair gave up.
 TEST(RcQueuePair, ItAnswersNothingOnceARequestOfItsOwnFailed) {
     RcHost host;
     host.bring_to(QpState::Rts);
@@ -248,7 +248,7 @@ TEST(RcQueuePair, ItAnswersNothingOnceARequestOfItsOwnFailed) {
     EXPECT_FALSE(host.qp->poll_event().has_value());
 }
 
-// Requests and answers of one queue pair take turns: neither starves the other.
+// Requests and answers of one queue pair alternate: neither starves the other.
 TEST(RcQueuePair, AnswersAndRequestsTakeTurns) {
     RcHost host;
     host.bring_to(QpState::Rts);

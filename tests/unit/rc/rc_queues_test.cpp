@@ -74,20 +74,20 @@ TEST(RcCompletionQueue, AnEventIsMadeOnceAndForWhatWasAsked) {
     EXPECT_TRUE(queue.take_event());
 }
 
-// Who polled last before a completion came, and then arms and sleeps, would sleep beside it.
+// A program that polled before a completion came, and then arms and sleeps, would miss it.
 TEST(RcCompletionQueue, WhatCameBehindTheLastEventAndWasNotPolledMakesOneAtOnce) {
     using Arm = CompletionQueue::Arm;
     CompletionQueue queue(16);
     EXPECT_TRUE(queue.push(completion(0)));
     queue.arm(Arm::Next);
     EXPECT_TRUE(queue.take_event());
-    queue.arm(Arm::Next);  // the event told of it
+    queue.arm(Arm::Next);  // the event reported it
     EXPECT_FALSE(queue.take_event());
     EXPECT_TRUE(queue.push(completion(1)));
     EXPECT_TRUE(queue.take_event());
     EXPECT_TRUE(queue.push(completion(2, Qpn{2})));
     EXPECT_TRUE(queue.push(completion(3, Qpn{1}, true)));
-    queue.forget(Qpn{1});  // but for one, which no event told of
+    queue.forget(Qpn{1});  // leaves one, which no event reported
     queue.arm(Arm::Solicited);
     EXPECT_FALSE(queue.take_event());
     queue.arm(Arm::Next);
@@ -165,7 +165,7 @@ TEST(RcSendQueue, EveryMisuseIsADefinedError) {
     EXPECT_EQ(queue.inline_at(queue.head() + 1).size(), 16U);
 }
 
-// The first slot of two queues of one size need not be the same, and that of one queue is.
+// The first slots of two queues of one size may differ; those of one queue are the same.
 TEST(RcSendQueue, AnEmptyOneBeginsWithTheSameSlotAndKeepsAllOthers) {
     SendQueue queue(32, 1, 16);
     queue.reuse_slots();
@@ -240,7 +240,7 @@ TEST(RcCompletionQueue, ResizedItKeepsWhatIsInIt) {
     EXPECT_FALSE(queue.resize(0).ok());
     EXPECT_FALSE(queue.resize(kMaxCompletionSlots + 1).ok());
     EXPECT_TRUE(queue.resize(100).ok());
-    EXPECT_FALSE(queue.push({next_in}));  // what was lost stays lost
+    EXPECT_FALSE(queue.push({next_in}));  // lost completions stay lost
 }
 
 TEST(RcReceiveQueue, ALimitIsJudgedWhenItIsSet) {

@@ -1,4 +1,4 @@
-// A requester whose packets, answers and completions tests name by PSNs less the first.
+// A requester whose packets, answers and completions are named by their PSNs less the first.
 #pragma once
 
 #include "tests/unit/rc/rc_host.hpp"
@@ -11,7 +11,7 @@ using Packets = std::vector<std::pair<Operation, std::uint32_t>>;  // operation,
 
 struct RcRequester : testing::Test {
     std::unique_ptr<RcHost> host;
-    Psn psn{0xfffffd};  // over the wrap
+    Psn psn{0xfffffd};  // wraps around
     Instant now{1000};
 
     void SetUp() override { start({}); }
@@ -61,7 +61,7 @@ struct RcRequester : testing::Test {
         packet.set_bth(bth);
         host->take(datagram_of(packet), now);
     }
-    // wr_ids and statuses of all completions.
+    // Returns wr_ids and statuses of all completions.
     std::vector<std::pair<std::uint64_t, CompletionStatus>> completions() {
         std::vector<std::pair<std::uint64_t, CompletionStatus>> all;
         for (const Completion& one : RcHost::drain(host->send_completions)) {
@@ -73,7 +73,7 @@ struct RcRequester : testing::Test {
     static constexpr CompletionStatus kGood = CompletionStatus::Success;
     static constexpr CompletionStatus kFlushed = CompletionStatus::Flushed;
 
-    // Lets the deadline pass that is next.
+    // Lets time pass to the next deadline.
     void time_out() {
         now = host->qp->next_deadline();
         host->qp->on_timeout(now);

@@ -72,7 +72,7 @@ TEST_F(RcRequester, SilenceIsTriedSevenTimesThenEnds) {
     time_out();
     EXPECT_EQ(completions(), (Completions{{1, CompletionStatus::RetryExceeded}, {2, kFlushed}}));
     EXPECT_EQ(host->qp->state(), QpState::Err);
-    EXPECT_FALSE(host->qp->poll_event().has_value());  // a completion said it
+    EXPECT_FALSE(host->qp->poll_event().has_value());  // a completion reported it
     EXPECT_EQ(host->qp->next_deadline(), Instant::never());
 }
 
@@ -178,7 +178,7 @@ TEST_F(RcRequester, EqualWritesLeaveAsMessagesOfOnePacketThatCompleteAsOne) {
     values.send_psn = psn;
     host->bring_to(QpState::Rts, values);
     post(WorkOpcode::RdmaWrite, 256 * 2 + 9, 1);
-    post(WorkOpcode::RdmaWriteWithImmediate, 256 * 2, 2);  // its receiver counts the bytes: it stays whole
+    post(WorkOpcode::RdmaWriteWithImmediate, 256 * 2, 2);  // its receiver counts the bytes, so it stays one message
     std::vector<wire::Reth> where;
     std::vector<Operation> operations;
     std::vector<std::size_t> lengths;
@@ -255,7 +255,7 @@ TEST_F(RcRequester, AnAcknowledgementBehindAReadDoesNotCompleteIt) {
     EXPECT_EQ(completions(), (Completions{{1, kGood}}));
     EXPECT_EQ(sent(), (Packets{{Operation::ReadRequest, 1}, {Operation::WriteOnly, 2}}));
     acknowledge(2);
-    EXPECT_TRUE(sent().empty());  // once is enough
+    EXPECT_TRUE(sent().empty());  // one request for it is enough
     EXPECT_EQ(host->counters.of(RcCounter::ImpliedNak), 2U);
 }
 

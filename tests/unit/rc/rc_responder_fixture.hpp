@@ -1,4 +1,4 @@
-// A responder whose requests tests make and whose answers they name.
+// A responder. Tests make its requests and name its answers.
 #pragma once
 
 #include "tests/unit/rc/rc_host.hpp"
@@ -40,7 +40,7 @@ struct RcResponder : testing::Test {
     }
     void send(const wire::Packet& packet) { host.take(datagram_of(packet)); }
 
-    // The only answer: an acknowledgement or NAK.
+    // Expects a single answer: an acknowledgement or NAK.
     void expect_answer(Psn at, const wire::Aeth::Syndrome& syndrome, std::uint32_t msn) {
         const std::vector<Datagram> all = host.poll_all();
         ASSERT_EQ(all.size(), 1U);
@@ -51,7 +51,7 @@ struct RcResponder : testing::Test {
         EXPECT_EQ(packet.get<wire::Aeth>().msn.value, msn);
     }
     void expect_ack(Psn at, std::uint32_t msn) { expect_answer(at, wire::AckCredits{31}, msn); }
-    // Opcode and PSN of all answers.
+    // Returns opcode and PSN of all answers.
     std::vector<std::pair<Operation, std::uint32_t>> answers() {
         std::vector<std::pair<Operation, std::uint32_t>> all;
         for (const Datagram& datagram : host.poll_all()) {

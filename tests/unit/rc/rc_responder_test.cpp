@@ -25,7 +25,8 @@ TEST_F(RcResponder, UnaskedItAcknowledgesEveryThirtySecondMessage) {
     expect_ack(psn.plus(kAckEveryMessages - 1), kAckEveryMessages);
 }
 
-// Once all of it lies there; what completes a receive request is told by its completion.
+// The event comes once all of the WRITE is in memory. A WRITE that uses a receive request is reported by its
+// completion.
 TEST_F(RcResponder, WhoWantsToKnowIsToldOfEachWrite) {
     const int& writes = host.writes.count;
     send(write(Operation::WriteFirst, psn, RcHost::kBase, 2 * 256, 256));
@@ -84,7 +85,7 @@ TEST_F(RcResponder, ADuplicateReadReadsAgainFromWhereItIsAsked) {
     const Answers rest{{Operation::ReadResponseFirst, psn.plus(1).value()},
                        {Operation::ReadResponseLast, psn.plus(2).value()}};
     EXPECT_EQ(answers(), rest);
-    send(read(psn.plus(1), RcHost::kBase + 255, 344));  // not what was asked then
+    send(read(psn.plus(1), RcHost::kBase + 255, 344));  // another request than then
     send(read(psn.plus(1), RcHost::kBase + 256, 345));
     EXPECT_TRUE(answers().empty());
     EXPECT_EQ(host.counters.of(RcCounter::DuplicateUnknown), 2U);
@@ -111,7 +112,7 @@ TEST_F(RcResponder, ADuplicateReadMayAskForAPart) {
         EXPECT_EQ(payloads, part.payloads);
     }
     EXPECT_EQ(host.counters.of(RcCounter::DuplicateUnknown), 0U);
-    // A part that ends early acknowledges nothing behind it.
+    // A part that ends early does not acknowledge later requests.
     send(write(Operation::WriteOnly, psn, RcHost::kBase, 1, 1));
     send(read(psn.plus(1), RcHost::kBase, 256));
     const Answers both{{Operation::ReadResponseOnly, psn.plus(1).value()},
@@ -123,7 +124,7 @@ TEST_F(RcResponder, AReadAskedForAgainMidwayStartsAgainAndThoseBehindItToo) {
     send(read(psn, RcHost::kBase, 512));
     send(read(psn.plus(2), RcHost::kBase, 512));
     for (int i = 0; i < 3; ++i) {
-        ASSERT_TRUE(host.poll().has_value());  // both of the first, one of the second
+        ASSERT_TRUE(host.poll().has_value());  // both packets of the first, one of the second
     }
     send(read(psn.plus(1), RcHost::kBase + 256, 256));
     const Answers again{{Operation::ReadResponseOnly, psn.plus(1).value()},
@@ -174,7 +175,7 @@ TEST_F(RcResponder, MoreReadsThanTheDepthAreAnInvalidRequest) {
     EXPECT_EQ(host.qp->poll_event(), QpEvent::InvalidRequest);
 }
 
-// The answer was sent once, so that the peer may have it: whoever lost a later one asks for both again.
+// The answer was sent once, so the peer may have it: a peer that lost a later answer asks for both again.
 TEST_F(RcResponder, AReadAskedForAgainDoesNotCountAgainstTheDepth) {
     const std::uint32_t depth = RcHost::usual_attributes().max_dest_rd_atomic;
     for (std::uint32_t i = 0; i < depth; ++i) {
@@ -259,7 +260,7 @@ TEST_F(RcResponder, AReadWhoseRegionEndsIsRefusedWhereItStands) {
     EXPECT_TRUE(answers().empty());
 }
 
-// The question may be late: its owner knew that it was answered, and took the memory back.
+// The question may be late: its sender knew the answer, and took the memory back.
 TEST_F(RcResponder, AReadAskedForAgainAfterItsRegionEndedIsPassedOver) {
     send(read(psn, RcHost::kBase, 600));
     EXPECT_EQ(answers().size(), 3U);

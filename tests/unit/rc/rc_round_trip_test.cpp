@@ -1,4 +1,5 @@
-// Silence measured by round trips: noticed early, given up no earlier than configured, pauses of our own left out.
+// Silence in terms of round trips: it is noticed early, the peer is given up no earlier than configured, and our own
+// pauses do not count.
 #include "lib/roce/pace/round_trip.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ struct RcEarly : RcRequester {
         host->bring_to(QpState::Rts, values);
         turn(now);
     }
-    // The worker's turns up to then, without a pause.
+    // Takes the worker's turns up to then, without a pause.
     void turn(Instant until) {
         for (Instant at = last_turn; at < until; at = at + microseconds(500)) {
             stalls.on_turn(at);
@@ -60,7 +61,7 @@ struct RcEarly : RcRequester {
         last_turn = until;
         now = until;
     }
-    // One WRITE whose answer takes that long.
+    // Makes one WRITE whose answer takes this long.
     void round_trip(Duration takes) {
         post(WorkOpcode::RdmaWrite, 4, 0, false);
         ASSERT_EQ(sent().size(), 1U);
@@ -84,7 +85,7 @@ TEST_F(RcEarly, SilenceIsNoticedEarlyAndDoubledButCostsRetriesByTheConfiguredTim
     post(WorkOpcode::RdmaWrite, 4, 1);
     EXPECT_EQ(sent().size(), 1U);
     const Instant begin = now;
-    // 4, 8, 16, 32 ms pass, then the configured 67 ms: the one retry; nothing is left of it after as long again.
+    // 4, 8, 16, 32 ms pass, then the configured 67 ms: the one retry. After the same time again it is given up.
     for (const int after_ms : {4, 12, 28, 60}) {
         EXPECT_EQ(host->qp->next_deadline(), begin + milliseconds(after_ms));
         turn(host->qp->next_deadline());
@@ -122,7 +123,7 @@ TEST_F(RcEarly, AnAnswerMakesTheNextSilenceShortAgain) {
 }
 
 TEST_F(RcEarly, TheConfiguredTimeIsNeverExceeded) {
-    begin(9);  // 2 ms: below the least
+    begin(9);  // 2 ms, below the minimum
     round_trip(microseconds(50));
     post(WorkOpcode::RdmaWrite, 4, 1);
     EXPECT_EQ(sent().size(), 1U);
@@ -151,7 +152,7 @@ TEST_F(RcEarly, WhatWasSentTwiceOrOverAPauseIsNoMeasure) {
     post(WorkOpcode::RdmaWrite, 4, 0, false);
     EXPECT_EQ(sent().size(), 1U);
     stalls.on_turn(now);
-    now = now + milliseconds(30);  // away
+    now = now + milliseconds(30);  // a pause
     last_turn = now;
     stalls.on_turn(now);
     acknowledge(0);

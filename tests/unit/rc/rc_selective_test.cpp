@@ -1,5 +1,5 @@
-// Selective retransmission between Cairn peers, its requester, and both over a link: only what is missing is sent
-// again. Linux has nothing of the kind, so that no golden trace holds any.
+// Selective retransmission between Cairn peers, at the requester, and both ends over a link: only missing packets are
+// sent again. Linux lacks this feature, so there is no golden trace of it.
 #include <gtest/gtest.h>
 
 #include <queue>
@@ -53,7 +53,7 @@ TEST_F(RcPatching, OnlyWhatIsMissingIsSentAgainThenWhatIsNew) {
     writes(2);
     nak(1, {0b0010'1110});  // 1, 2 and 6 are missing; 3, 4, 5, 7 held; 8 and 9 may be on their way
     EXPECT_EQ(numbers(), (Numbers{1, 2, 6, 10, 11}));
-    nak(1, {0b0010'1110});  // says nothing new
+    nak(1, {0b0010'1110});  // reports nothing new
     EXPECT_TRUE(numbers().empty());
     acknowledge(11);
     EXPECT_EQ(host->qp->next_deadline(), Instant::never());
@@ -64,7 +64,7 @@ TEST_F(RcPatching, ANewGapIsAddedAndTheOldOnesAreNotSentOnceMore) {
     EXPECT_EQ(numbers().size(), 10U);
     nak(1, {0b10});
     EXPECT_EQ(numbers(), (Numbers{1, 2}));
-    nak(1, {0b1000'0010});  // 3 held as before, now 9: 4 to 8 are missing, too
+    nak(1, {0b1000'0010});  // 3 still held, now 9: 4 to 8 are missing, too
     EXPECT_EQ(numbers(), (Numbers{4, 5, 6, 7, 8}));
     acknowledge(9);
     EXPECT_EQ(host->qp->next_deadline(), Instant::never());
@@ -104,7 +104,7 @@ TEST_F(RcPatching, ATimeoutSendsAllThatIsNotKnownToBeHeld) {
     EXPECT_EQ(numbers(), (Numbers{0, 1}));
     time_out();
     EXPECT_EQ(numbers(), (Numbers{0, 1, 4, 5}));
-    nak(2 + 2, {});  // without a map it is a plain one: all before 4 came
+    nak(2 + 2, {});  // without a map it is a plain NAK: all before 4 came
     EXPECT_EQ(numbers(), (Numbers{4}));
     answer(4, NakCode::PsnSequence);
     EXPECT_EQ(numbers(), (Numbers{4, 5}));
@@ -136,7 +136,7 @@ TEST_F(RcPatching, AReadWhoseAnswerWasLostIsAskedForAloneAndOnce) {
     EXPECT_EQ(numbers(), (Numbers{1}));
     acknowledge(5);  // not again when the READ is complete
     EXPECT_TRUE(numbers().empty());
-    respond(Operation::ReadResponseOnly, 6, {1, 2, 3, 4});  // out of its turn
+    respond(Operation::ReadResponseOnly, 6, {1, 2, 3, 4});  // out of order
     EXPECT_EQ(numbers(), (Numbers{6}));
     respond(Operation::ReadResponseFirst, 1, full);
     respond(Operation::ReadResponseLast, 2, std::vector<std::uint8_t>(88, 1));
@@ -168,7 +168,7 @@ TEST_F(RcPatching, TheNotReadyPeersPacketIsSentThoughItWasHeld) {
     answer(1, wire::RnrTimer{14});
     now = host->qp->next_deadline();
     host->qp->on_timeout(now);
-    EXPECT_EQ(numbers(), (Numbers{1}));  // 2 and 3 are held as before
+    EXPECT_EQ(numbers(), (Numbers{1}));  // 2 and 3 are still held
     acknowledge(3);
     EXPECT_EQ(completions(), (Completions{{1, kGood}}));
 }
@@ -185,7 +185,7 @@ TEST_F(RcPatching, ANotReadyPeerBehindAReadWithoutAnswerHasNotTakenItsPacket) {
     EXPECT_EQ(numbers(), (Numbers{1}));
 }
 
-// Or a packet of the next turn of the circle would never be sent again.
+// Otherwise a packet of the next round of PSNs would never be sent again.
 TEST(RcResendPlan, AMapIsForgottenLongBeforeItsNumbersComeAgain) {
     const Psn base{0xfffff0};
     ResendPlan plan(base);
@@ -193,7 +193,7 @@ TEST(RcResendPlan, AMapIsForgottenLongBeforeItsNumbersComeAgain) {
     EXPECT_TRUE(plan.spares(base.plus(1), base, false));
     EXPECT_FALSE(plan.spares(base.plus(2), base, false));
     EXPECT_TRUE(plan.spares(base.plus(33), base, false));
-    EXPECT_FALSE(plan.spares(base.plus(33), base.plus(33), false));  // the oldest: given back
+    EXPECT_FALSE(plan.spares(base.plus(33), base.plus(33), false));  // the oldest: released
     Psn at = base;
     for (std::uint32_t turn = 0; turn < 1U << 24U; turn += 1U << 20U) {
         at = base.plus(turn + (1U << 20U));
@@ -205,7 +205,7 @@ TEST(RcResendPlan, AMapIsForgottenLongBeforeItsNumbersComeAgain) {
     }
 }
 
-// A pipe of fixed length that loses by chance, one queue pair sending as fast as its window permits.
+// A pipe of fixed length with random losses. One queue pair sends as fast as its window permits.
 struct Pipe {
     static constexpr int kTurns = 6000;
     static constexpr std::size_t kPerTurn = 8;

@@ -1,4 +1,4 @@
-// The slots of queues: what each keeps of its request, and how much memory they take.
+// The slots of queues: the parts of requests that they keep, and their memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ TEST(RcSendQueue, SlotsAreAsLargeAsTheirCapacitySays) {
     EXPECT_EQ(SendQueue::bytes_for(128, kMaxSges, 64), 128U * (sizeof(SendWqe) + kMaxSges * sizeof(Sge)));
 }
 
-// SGEs and inline bytes use one place in turn.
+// SGEs and inline bytes use the same memory in turn.
 TEST(RcSendQueue, EachRequestHasItsOwnMemory) {
     SendQueue queue(4, 3, 40);
     std::array<std::uint8_t, 40> bytes{};

@@ -1,4 +1,4 @@
-// What leaves a responder that stops: nothing but the NAK that says why.
+// A responder that stops sends only the NAK with the reason.
 #include "tests/unit/rc/rc_responder_fixture.hpp"
 
 namespace cairn::roce::rc {

@@ -21,13 +21,13 @@ struct Recorded {
     [[nodiscard]] wire::Packet packet() const { return packet_of(datagram); }
 };
 
-// One direction's requests and their answers, in the order of recording.
+// The requests in one direction and their answers, in the order of recording.
 struct Conversation {
-    std::string name;  // of the file, without its ending
+    std::string name;  // the file's name, without its ending
     std::vector<Recorded> packets;
 };
 
-// What the traces' README says was lost: the first packet with the opcode.
+// Returns the lost packet that the traces' README names: the first packet with the opcode.
 inline std::optional<std::uint8_t> lost_opcode(const std::string& name) {
     const std::map<std::string, std::uint8_t> lost{
         {"rc_loss_ack", 0x11}, {"rc_loss_send_middle", 0x01}, {"rc_loss_write_middle", 0x07}};
@@ -37,7 +37,7 @@ inline std::optional<std::uint8_t> lost_opcode(const std::string& name) {
 
 inline void add_packet(std::vector<Conversation>& conversations, const std::string& name, Recorded recorded,
                        const std::string& from) {
-    // Both guests number their queue pairs alike in every trace: requester and responder have the same QPN.
+    // Both guests number their queue pairs alike in every trace, so requester and responder have the same QPN.
     static std::map<std::string, std::size_t> index;
     const wire::Packet packet = recorded.packet();
     const std::string peers = std::string(wire::name_of(packet.traits().service)) + name + '/' +
@@ -52,7 +52,7 @@ inline void add_packet(std::vector<Conversation>& conversations, const std::stri
     conversations[found->second].packets.push_back(std::move(recorded));
 }
 
-// All conversations of all traces by one service.
+// Returns all conversations of all traces with one service.
 inline const std::vector<Conversation>& conversations(wire::Service service = wire::Service::Rc) {
     const auto read = [](wire::Service wanted) {
         std::vector<Conversation> all;
@@ -94,7 +94,7 @@ inline QpCapacity capacity_of(const Conversation& conversation) {
     return capacity;
 }
 
-// The path MTU is what a First or Middle holds; where there is none, anything.
+// Returns the path MTU: the payload of a First or Middle, or any value if there is none.
 inline std::uint32_t path_mtu_of(const Conversation& conversation) {
     for (const Recorded& recorded : conversation.packets) {
         const wire::Packet packet = recorded.packet();

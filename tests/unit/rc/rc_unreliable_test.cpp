@@ -1,4 +1,4 @@
-// Unreliable connections: what goes out and when it completes, what a gap costs, SQE; and the recorded ones.
+// Unreliable connections: sent packets and their completions, the effect of a gap, SQE; and recorded traces.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_capture.hpp"
@@ -45,7 +45,7 @@ struct UcQueuePair : testing::Test {
     void receive(std::uint64_t wr_id, std::uint32_t room = 1000) {
         ASSERT_EQ(host.post_receive(wr_id, RcHost::kBase + 4096, room), PostVerdict::Posted);
     }
-    // wr_id and length of all messages received.
+    // Returns wr_id and length of all received messages.
     std::vector<std::pair<std::uint64_t, std::uint32_t>> received() {
         std::vector<std::pair<std::uint64_t, std::uint32_t>> all;
         for (const Completion& one : RcHost::drain(host.receive_completions)) {
@@ -148,7 +148,7 @@ TEST_F(UcQueuePair, AnotherKindOfMessageCutsTheOneUnderWay) {
     EXPECT_EQ(received(), Received{});
     host.take(make(SendFirst, 3));
     host.take(write(WriteFirst, 4, 300));
-    host.take(make(WriteLastImmediate, 5, 44));  // takes what the SEND did not use
+    host.take(make(WriteLastImmediate, 5, 44));  // takes the request that the SEND did not use
     host.take(make(SendOnly, 6, 1));
     EXPECT_EQ(received(), (Received{{1, 300}, {2, 1}}));
 }
@@ -251,7 +251,7 @@ TEST_F(UcQueuePair, PacketsOfAReliableConnectionAreDropped) {
     EXPECT_EQ(received(), Received{});
 }
 
-// The recorded messages of two Linux Soft-RoCE hosts arrive whole.
+// The recorded messages of two Linux Soft-RoCE hosts arrive complete.
 TEST(UcGolden, EveryRecordedMessageIsTaken) {
     for (const Conversation& conversation : replayed(wire::Service::Uc)) {
         SCOPED_TRACE(conversation.name);

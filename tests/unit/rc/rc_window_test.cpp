@@ -1,4 +1,4 @@
-// Memory windows: what may be bound, who may use it, and how it ends.
+// Memory windows: the bindings that are allowed, the peers that may use them, and their end.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rc/rc_requester_fixture.hpp"
@@ -118,7 +118,7 @@ TEST_F(RcWindow, TheBindersBitsMakeANewKeyAndTheOldOneDies) {
     ASSERT_EQ(table.bind_window(binding(next), user), std::nullopt);
     EXPECT_EQ(find(first, user, kWindowBase + 10, 1), MemoryRefusal::UnknownKey);
     EXPECT_EQ(find(next, user, kWindowBase + 10, 1), std::nullopt);
-    WindowBinding nothing;  // type 1: bound to nothing, under a third key
+    WindowBinding nothing;  // type 1: bound to no region, with a third key
     nothing.window = Rkey{first.value ^ 1U};
     ASSERT_EQ(table.bind_window(nothing, user), std::nullopt);
     EXPECT_EQ(find(next, user, kWindowBase + 10, 1), MemoryRefusal::UnknownKey);
@@ -179,14 +179,14 @@ TEST_F(RcWindow, ARegionIsRegisteredAnewInParts) {
     EXPECT_EQ(table.find(region, pd, Right::LocalWrite, kWindowBase, 1).refusal, MemoryRefusal::NoRight);
     EXPECT_EQ(table.reregister_region(region, {other, {}, {}}).value(), region);
     EXPECT_EQ(table.find(region, pd, {}, kWindowBase, 1).refusal, MemoryRefusal::WrongPd);
-    EXPECT_TRUE(table.destroy_pd(pd));  // nothing holds it any more
+    EXPECT_TRUE(table.destroy_pd(pd));  // no object uses it any more
     EXPECT_FALSE(table.destroy_pd(other));
     const Rkey moved = table.reregister_region(region, {{}, {}, RegionChange::Translation{more, 7}}).value();
     EXPECT_NE(moved, region);
     EXPECT_EQ(table.find(region, other, {}, kWindowBase, 1).refusal, MemoryRefusal::UnknownKey);
     EXPECT_EQ(table.find(moved, other, {}, 7 + 49, 1).data, more.data() + 49);
     EXPECT_EQ(table.find(moved, other, {}, 7 + 50, 1).refusal, MemoryRefusal::OutOfRange);
-    // What is refused leaves the region as it is.
+    // A refused call leaves the region as it is.
     EXPECT_FALSE(table.reregister_region(moved, {Pd{9}, {}, {}}).ok());
     EXPECT_FALSE(table.reregister_region(moved, {{}, Rights{Right::RemoteWrite}, {}}).ok());
     EXPECT_FALSE(table.reregister_region(moved, {{}, {}, RegionChange::Translation{more, ~std::uint64_t{0}}}).ok());

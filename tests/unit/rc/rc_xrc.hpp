@@ -1,6 +1,6 @@
-// An initiator and a target of an extended reliable connection, and what the target leads to (annex A14). No recorded
-// trace of another implementation exists: the specification's layout, by lib/wire's table and by bytes written out in
-// the tests, stands in.
+// An initiator and a target of an extended reliable connection, and the target's queues (annex A14). There is no
+// recorded trace of another implementation. The tests use the specification's layout instead, through lib/wire's table
+// and bytes written by hand.
 #pragma once
 
 #include "tests/unit/rc/rc_host.hpp"
@@ -13,7 +13,7 @@ constexpr Srqn kFirst{0xabcdef};
 
 inline QpAttributes xrc_attributes() {
     QpAttributes values = RcHost::usual_attributes();
-    values.send_psn = Psn{0xfffffe};  // over the wrap
+    values.send_psn = Psn{0xfffffe};  // wraps around
     values.receive_psn = Psn{0xfffffe};
     return values;
 }
@@ -69,12 +69,13 @@ struct XrcHost {
     XrcTable xrc{Srqn{kFirst.value - 1}};
     Xrcd domain = xrc.create_domain();
     Xrcd other_domain = xrc.create_domain();
-    std::array<Queue, 3> queues{Queue{memory, at(0)}, Queue{memory, at(1)}, Queue{memory, at(2)}};  // 2: elsewhere
+    std::array<Queue, 3> queues{Queue{memory, at(0)}, Queue{memory, at(1)}, Queue{memory, at(2)}};  // 2: in another
+                                                                                                    // domain
     RcCounters counters;
     HeldPackets held{8};
 };
 
-// An initiator and a target, whose packets are carried by hand.
+// An initiator and a target. The test carries their packets by hand.
 struct Xrc : testing::Test {
     static QpCapacity initiating() {
         QpCapacity capacity;
@@ -101,7 +102,7 @@ struct Xrc : testing::Test {
     void post(const SendRequest& made, std::uint32_t bytes) {
         ASSERT_EQ(from.post(made, RcHost::kBase, bytes), PostVerdict::Posted);
     }
-    // All that the initiator has to say, and the answers, until both are silent. What the initiator sent.
+    // Carries all of the initiator's packets, and the answers, until both are silent. Returns the initiator's packets.
     std::vector<Operation> run() { return run(from, *target, now); }
     static std::vector<Operation> run(RcHost& from, QueuePair& target, Instant now) {
         std::vector<Operation> sent;
@@ -130,7 +131,7 @@ struct Xrc : testing::Test {
     }
     [[nodiscard]] Srqn srqn(std::size_t queue) const { return host.queues[queue].srqn; }
     std::vector<Completion> received(std::size_t queue) { return RcHost::drain(host.queues[queue].completions); }
-    // A request packet of the peer, so many PSNs behind the first.
+    // Returns a request packet of the peer, this many PSNs after the first.
     wire::Packet packet(Operation operation, std::uint32_t at, Srqn srqn, std::size_t payload = 0) {
         wire::Packet made(wire::Service::Xrc, operation);
         made.set_payload(from.span().first(payload));
@@ -141,7 +142,7 @@ struct Xrc : testing::Test {
         made.set(wire::Xrceth{srqn});
         return made;
     }
-    // What the target says to it.
+    // Returns the target's answer to it.
     wire::Aeth::Syndrome answer(const wire::Packet& made) {
         target->on_packet(made, now);
         OutPacket out;

@@ -1,4 +1,4 @@
-// Extended reliable connections: what goes where, by whose rights, and what each side has.
+// Extended reliable connections: the queue of each message, the rights it needs, and the objects of each side.
 #include <set>
 
 #include "tests/unit/rc/rc_xrc.hpp"
@@ -88,7 +88,7 @@ TEST_F(Xrc, AnInvalidationEndsTheKeyOfTheQueuesDomain) {
     EXPECT_FALSE(host.memory.destroy_region(ended));
 }
 
-// BTH, XRCETH (8 reserved bits, 24 of the number), then what the operation has besides (A14): in every packet.
+// BTH, XRCETH (8 reserved bits, 24 of the number), then the other headers of the operation (A14), in every packet.
 TEST_F(Xrc, TheQueueNumberStandsBehindTheBthOfEveryRequestPacket) {
     for (const WorkOpcode opcode : {WorkOpcode::Send, WorkOpcode::SendWithImmediate, WorkOpcode::RdmaWrite,
                                     WorkOpcode::RdmaWriteWithImmediate, WorkOpcode::RdmaRead, WorkOpcode::FetchAdd}) {
@@ -114,8 +114,8 @@ TEST_F(Xrc, TheQueueNumberStandsBehindTheBthOfEveryRequestPacket) {
     EXPECT_EQ(retried[0], 0xb4);
 }
 
-// A process has one initiator for each process group it talks to, however many receive there: here three processes to
-// two queues of one.
+// A process has one initiator for each process group that it talks to, for any number of receivers. Here three
+// processes send to two queues of one process.
 TEST_F(Xrc, ManyInitiatorsShareTheQueuesAndOneOfThemReachesAll) {
     struct Pair {
         RcHost from{initiating()};
@@ -160,7 +160,7 @@ TEST_F(Xrc, AQueueSaysThatItRunsShortAsAnyOther) {
     EXPECT_TRUE(host.queues[0].receives.take_limit_event());
 }
 
-// Two answers wait, each by the rights that its request had.
+// Two answers wait, each with the rights of its request.
 TEST_F(Xrc, AnswersReadTheMemoryOfTheirOwnRequestsDomain) {
     *host.at(0) = 1;
     *host.at(1) = 2;

@@ -1,4 +1,4 @@
-// The answers that a responder keeps: which is due, and what a new one pushes out.
+// The answers that a responder keeps: the one that is due, and the one that a new answer replaces.
 #include "lib/roce/rc/saved_answers.hpp"
 
 #include <gtest/gtest.h>
@@ -6,16 +6,16 @@
 namespace cairn::roce::rc {
 namespace {
 
-constexpr Psn kFirstSaved{0xfffffe};  // numbers go round
+constexpr Psn kFirstSaved{0xfffffe};  // numbers wrap around
 
-// One of two packets.
+// Saves an answer of two packets.
 void save(SavedAnswers& answers, std::uint32_t number) {
     SavedAnswer& saved = answers.add();
     saved.operation = wire::Operation::ReadRequest;
     saved.first = saved.from = saved.next = kFirstSaved.plus(2 * number);
     saved.last = saved.until = saved.first.next();
 }
-// As many as there are places, all sent.
+// Returns as many answers as there are places, all of them sent.
 SavedAnswers full() {
     SavedAnswers answers;
     for (std::uint32_t number = 0; number < kMaxRdAtomic; ++number) {

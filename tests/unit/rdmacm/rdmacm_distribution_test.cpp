@@ -1,4 +1,4 @@
-// Where the distribution's library is looked for.
+// The places where the distribution's library is looked for.
 #include <gtest/gtest.h>
 
 #include "lib/rdmacm/distribution.hpp"

@@ -1,4 +1,4 @@
-// Socket addresses, and which device reaches a peer.
+// Socket addresses, and the device that reaches a peer.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
@@ -45,14 +45,14 @@ TEST(RdmacmEndsTest, TheRouteOfALoopbackAddressStartsThere) {
     ASSERT_TRUE(source) << reason;
     EXPECT_EQ(*source, ip("127.0.0.1"));
     EXPECT_EQ(check_local({ip("127.0.0.9"), 0, false, 0}), 0);
-    EXPECT_EQ(check_local({ip("192.0.2.1"), 0, false, 0}), EADDRNOTAVAIL);  // of documentation (RFC 5737)
+    EXPECT_EQ(check_local({ip("192.0.2.1"), 0, false, 0}), EADDRNOTAVAIL);  // an address for documentation (RFC 5737)
 }
 
 TEST(RdmacmEndsTest, TheSourceOfTheRouteGoesFirst) {
     const std::vector<net::IpAddress> devices{ip("10.0.0.1"), ip("10.0.0.2"), ip("127.0.0.2"), ip("2001:db8::1")};
     EXPECT_EQ(choose_source(devices, ip("10.0.0.2"), ip("10.0.0.9")), 1U);
     EXPECT_EQ(choose_source(devices, ip("10.0.0.7"), ip("10.0.0.2")), 1U);    // to itself
-    EXPECT_EQ(choose_source(devices, ip("10.0.0.7"), ip("10.0.0.9")), 0U);    // the first that may
+    EXPECT_EQ(choose_source(devices, ip("10.0.0.7"), ip("10.0.0.9")), 0U);    // the first possible one
     EXPECT_EQ(choose_source(devices, ip("127.0.0.1"), ip("127.0.0.3")), 2U);  // loopback by loopback
     EXPECT_EQ(choose_source(devices, ip("2001:db8::7"), ip("2001:db8::9")), 3U);
     EXPECT_EQ(choose_source(devices, ip("::1"), ip("::1")), std::nullopt);

@@ -11,12 +11,12 @@
 namespace cairn::rdmacm {
 namespace {
 
-// As exit() does in a handler that interrupted who has the lock.
+// exit() does this in a handler that interrupted the lock's holder.
 TEST(RdmacmEventLockTest, WhoHasTheLockTellsNobodyAndDoesNotWait) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-        alarm(10);  // ends whoever hangs
+        alarm(10);  // ends a process that hangs
         Channel channel;
         Endpoint endpoint(RDMA_PS_TCP, IBV_QPT_RC, channel);
         const auto say = [&endpoint] { tell(std::make_unique<Event>(endpoint, RDMA_CM_EVENT_ADDR_RESOLVED, 0)); };
@@ -46,7 +46,7 @@ protected:
             each->count.close();
         }
     }
-    // Returns who asks.
+    // Makes a request. Returns its endpoint.
     Endpoint& ask() {
         auto event = std::make_unique<Event>(listener_, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
         event->asked = OwnedEndpoint(new Endpoint(RDMA_PS_TCP, IBV_QPT_RC, here_));
@@ -78,7 +78,7 @@ TEST_F(RdmacmEventTest, AListenerHasRoomForAsManyRequestsAsItWants) {
     EXPECT_EQ(listener_.events.waiting, 0U);
 }
 
-// What is told of a request that the program has not taken comes behind it.
+// Events of a request that the program has not taken move with it.
 TEST_F(RdmacmEventTest, WhatIsToldOfARequestGoesWhereItsListenerGoes) {
     Endpoint& asked = ask();
     tell(std::make_unique<Event>(asked, RDMA_CM_EVENT_REJECTED, 0));
@@ -94,7 +94,7 @@ TEST_F(RdmacmEventTest, WhatIsToldOfARequestGoesWhereItsListenerGoes) {
     EXPECT_EQ(forget_events(other_).size(), 1U);
 }
 
-// It was made before its listener moved, and is told now.
+// It was made before its listener moved, and is reported now.
 TEST_F(RdmacmEventTest, ARequestIsToldWhereItsListenerIs) {
     migrate(listener_, there_);
     EXPECT_EQ(ask().channel, &there_);

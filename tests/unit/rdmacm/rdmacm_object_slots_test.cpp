@@ -7,7 +7,7 @@
 
 #include "lib/rdmacm/object_slots.hpp"
 
-// The program's comes first in the global scope, as our librdmacm's functions do.
+// The program's function comes first in the global scope, as our librdmacm's functions do.
 extern "C" int slots_own() {
     return 2;
 }
@@ -37,7 +37,7 @@ TEST(RdmacmObjectSlotsTest, AnObjectCallsItsOwnAndWhatIsRedirected) {
     ASSERT_TRUE(bind_own(*object, redirects));
     EXPECT_EQ(slots_call_own(), 1);
     EXPECT_EQ(slots_call_other(), -77);
-    EXPECT_EQ(slots_own(), 2);  // the program's
+    EXPECT_EQ(slots_own(), 2);  // the program's function
     EXPECT_NE(getppid(), -77);
 }
 

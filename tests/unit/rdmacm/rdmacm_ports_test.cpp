@@ -35,7 +35,7 @@ TEST(RdmacmPortsTest, AnyAddressOfOneFamilyLeavesThePortToTheOther) {
     };
     PortTable ports;
     EXPECT_EQ(ports.claim(alone(kAny, 5), 0), 5);
-    EXPECT_EQ(ports.claim({kTcp, any_v6, 5}, 0), 0);  // those of IPv4 as well
+    EXPECT_EQ(ports.claim({kTcp, any_v6, 5}, 0), 0);  // covers the addresses of IPv4, too
     EXPECT_EQ(ports.claim(alone(any_v6, 5), 0), 5);
     EXPECT_EQ(ports.claim(alone(any_v6, 5), 0), 0);
     EXPECT_EQ(ports.claim(alone(kOne, 5), 0), 0);
@@ -54,7 +54,7 @@ TEST(RdmacmPortsTest, OnlyThoseThatAllShareMayShare) {
 
 TEST(RdmacmPortsTest, WhoSharesNoMoreIsAlone) {
     PortTable ports;
-    EXPECT_FALSE(ports.change({kTcp, kOne, 5, false}));  // nobody's
+    EXPECT_FALSE(ports.change({kTcp, kOne, 5, false}));  // no id has it
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
     EXPECT_EQ(ports.claim({kTcp, kTwo, 5, true}, 0), 5);
     EXPECT_TRUE(ports.change({kTcp, kOne, 5, false}));
@@ -62,9 +62,9 @@ TEST(RdmacmPortsTest, WhoSharesNoMoreIsAlone) {
     EXPECT_EQ(ports.claim({kTcp, kAny, 5, true}, 0), 0);
     EXPECT_TRUE(ports.change({kTcp, kOne, 5, true}));
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, true}, 0), 5);
-    EXPECT_FALSE(ports.change({kTcp, kOne, 5, false}));  // another has it, too
+    EXPECT_FALSE(ports.change({kTcp, kOne, 5, false}));  // another id has it, too
     EXPECT_EQ(ports.claim({kTcp, kAny, 5, true}, 0), 5);
-    EXPECT_FALSE(ports.change({kTcp, kTwo, 5, false}));  // one has it everywhere
+    EXPECT_FALSE(ports.change({kTcp, kTwo, 5, false}));  // one id has it on all addresses
 }
 
 TEST(RdmacmPortsTest, WhatIsGivenBackIsFree) {
@@ -75,7 +75,7 @@ TEST(RdmacmPortsTest, WhatIsGivenBackIsFree) {
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
     ports.release({kTcp, kOne, 5});
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 5);
-    ports.release({kTcp, kTwo, 5});  // nobody's
+    ports.release({kTcp, kTwo, 5});  // no id has it
     ports.release({kTcp, kOne, 6});
     EXPECT_EQ(ports.claim({kTcp, kOne, 5, false}, 0), 0);
 }
@@ -90,7 +90,7 @@ TEST(RdmacmPortsTest, TheLastThatServesAtAnAddressIsKnown) {
     }
     EXPECT_FALSE(ports.release(serves));
     EXPECT_TRUE(ports.release(serves));
-    EXPECT_FALSE(ports.release(serves));  // it is not there
+    EXPECT_FALSE(ports.release(serves));  // it is not in the table
     EXPECT_TRUE(ports.release(serves_elsewhere));
     EXPECT_FALSE(ports.release(asks));
     EXPECT_EQ(ports.claim({kTcp, kAny, 5, false}, 0), 5);

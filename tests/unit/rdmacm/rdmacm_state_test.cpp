@@ -1,4 +1,4 @@
-// What an endpoint may be asked for, and what news mean for it.
+// The calls that an endpoint accepts in each state, and the effect of events on its state.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -63,7 +63,7 @@ TEST(RdmacmStateTest, GroupsAreForWhatHasAnAddressAndNoPeer) {
     EXPECT_EQ(states_with(Call::Join, Answer::Go), (States{State::Bound, State::AddressResolved}));
 }
 
-// All news in all states: the pairs that are not listed change nothing.
+// All events in all states: the pairs that are not listed change nothing.
 TEST(RdmacmStateTest, NewsMeanTheSameAsInAKernel) {
     const std::vector<std::tuple<State, News, Outcome>> kExpected{
         {State::Connecting, News::Replied, {State::Replied, Told::Response}},
@@ -95,7 +95,7 @@ TEST(RdmacmStateTest, NewsMeanTheSameAsInAKernel) {
     }
 }
 
-// Both ends of a race may say that the connection is over: the program is told once.
+// Both ends of a race may report the end of the connection: the program gets one event.
 TEST(RdmacmStateTest, TheEndIsToldOnce) {
     State state = State::Connected;
     int told = 0;

@@ -1,4 +1,4 @@
-// What programs write to a kernel's rdma_cm: each command, each way to cut it off, and what means nothing.
+// Commands that programs write to a kernel's rdma_cm: each command, each truncation, and invalid ones.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace cairn::rdmacm::ucma {
 namespace {
 
-constexpr std::uint64_t kAnswer = 0x1000;  // nobody writes there
+constexpr std::uint64_t kAnswer = 0x1000;  // no test writes there
 constexpr std::uint16_t kPort = 7471;
 
 [[nodiscard]] sockaddr_in v4_end() {
@@ -22,18 +22,18 @@ constexpr std::uint16_t kPort = 7471;
     return made;
 }
 
-// A sound command: the shortest that is one, and the least room that its answer needs (0: it has none).
+// A valid command: the shortest bytes for it, and the least room that its answer needs (0: it has none).
 struct Sound {
     std::uint32_t command;
     std::vector<std::uint8_t> raw;
     std::size_t shortest;
     std::size_t least_room;
-    std::size_t place_of_answer;  // in `raw`: of its address
+    std::size_t place_of_answer;  // in `raw`, the offset of its address
     std::size_t index;            // of the alternative
 
     [[nodiscard]] std::vector<std::uint8_t> bytes(std::size_t length, std::size_t room) const {
         std::vector<std::uint8_t> copy = raw;
-        copy.resize(sizeof(abi::rdma_ucm_event_resp));  // longer than all
+        copy.resize(sizeof(abi::rdma_ucm_event_resp));  // longer than every command
         std::vector<std::uint8_t> made = written(command, copy[0], room, 0);
         const auto in = static_cast<std::uint16_t>(length);
         std::memcpy(made.data() + offsetof(abi::rdma_ucm_cmd_hdr, in), &in, sizeof(in));

@@ -1,4 +1,4 @@
-// A kernel's rdma_cm in this process: files, ids, groups, and which events a program gets. No device is needed.
+// A kernel's rdma_cm in this process: files, ids, groups, and a program's events. No device is needed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -44,7 +44,7 @@ protected:
         return made.id;
     }
 
-    // Returns how many events were reported; -1 if it is refused.
+    // Returns how many events were reported, or -1 if the call is refused.
     [[nodiscard]] static int destroy(const std::shared_ptr<File>& file, std::uint32_t id) {
         abi::rdma_ucm_destroy_id_resp ended{};
         abi::rdma_ucm_destroy_id raw{};
@@ -71,14 +71,14 @@ protected:
 
     static void say(Endpoint& to, rdma_cm_event_type what) { tell(std::make_unique<Event>(to, what, 0)); }
 
-    // As a listener is told that somebody asks.
+    // Reports a request to a listener.
     static void ask(Endpoint& listener) {
         auto event = std::make_unique<Event>(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
         event->asked = OwnedEndpoint(new Endpoint(RDMA_PS_TCP, IBV_QPT_RC, *listener.channel));
         tell(std::move(event));
     }
 
-    // Returns the next event; nullopt if reading it would wait.
+    // Returns the next event, or nullopt if reading it would wait.
     [[nodiscard]] static std::optional<abi::rdma_ucm_event_resp> next(const std::shared_ptr<File>& file) {
         pollfd waits{file->channel.count.fd, POLLIN, 0};
         if (poll(&waits, 1, 0) == 0) {
@@ -124,7 +124,7 @@ TEST_F(RdmacmUcmaTest, AnEventSaysWhoseItIsAndIsCounted) {
     EXPECT_EQ(told->event, std::uint32_t{RDMA_CM_EVENT_ADDR_RESOLVED});
     EXPECT_EQ(told->uid, kUid);
     EXPECT_EQ(told->id, id);
-    EXPECT_EQ(destroy(file, id), 1);  // the other one was never told
+    EXPECT_EQ(destroy(file, id), 1);  // the other one was never reported
     EXPECT_FALSE(next(file));
 }
 
@@ -168,7 +168,7 @@ TEST_F(RdmacmUcmaTest, ARequestIsCountedForItsListenerAndHasAnIdOfItsOwn) {
     ask(endpoint(file, listener));
     const auto told = next(file);
     ASSERT_TRUE(told);
-    EXPECT_EQ(told->uid, kUid);  // of the listener
+    EXPECT_EQ(told->uid, kUid);  // the listener's
     EXPECT_NE(told->id, listener);
     EXPECT_EQ(destroy(file, listener), 1);
     EXPECT_EQ(destroy(file, told->id), 0);
@@ -196,7 +196,7 @@ TEST_F(RdmacmUcmaTest, AnAcceptThatIsRefusedNamesNothing) {
     raw.id = asked;
     raw.uid = kUid + 1;
     raw.conn_param.valid = 1;
-    EXPECT_EQ(write_to(file, abi::RDMA_USER_CM_CMD_ACCEPT, raw), EINVAL);  // nobody is there
+    EXPECT_EQ(write_to(file, abi::RDMA_USER_CM_CMD_ACCEPT, raw), EINVAL);  // there is no such id
     EXPECT_EQ(table().rename(*table().find(*file, asked), 0), 0U);
 }
 

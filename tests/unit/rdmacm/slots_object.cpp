@@ -1,4 +1,4 @@
-// A loaded object that calls a function of its own, which is exported, and one of another.
+// A loaded object that calls an exported function of its own and a function of another object.
 #include <unistd.h>
 
 extern "C" {

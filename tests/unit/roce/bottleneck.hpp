@@ -1,5 +1,5 @@
-// Senders over one queue in virtual time: what a congestion control makes of it. Packets of one size, a first in,
-// first out queue without end that marks like RED, acknowledgements that never wait.
+// Senders over one queue in virtual time, to test a congestion control. Packets have one size; an endless first in,
+// first out queue marks like RED; acknowledgements never wait.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ private:
     };
     struct Event {
         Instant at;
-        std::uint64_t serial;  // of equal times the earlier scheduled comes first
+        std::uint64_t serial;  // of two with equal times the earlier scheduled one comes first
         std::size_t flow;
         bool is_ack;
         Instant sent{};

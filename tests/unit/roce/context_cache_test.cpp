@@ -1,4 +1,4 @@
-// The emulated context cache: who waits, for how long, and who does not.
+// The emulated context cache: the queue pairs that wait, and for how long.
 #include "tests/unit/roce/engine_host.hpp"
 
 namespace cairn::roce {
@@ -30,7 +30,7 @@ struct EmulatedContexts : EnginePair {
             ends.push_back(connect());
         }
     }
-    // One short WRITE by each of these, in this order; each is acknowledged before the next one.
+    // Makes one short WRITE on each of these queue pairs, in this order; each is acknowledged before the next one.
     void write(std::initializer_list<std::size_t> order, std::uint32_t bytes = 8) {
         for (const std::size_t one : order) {
             ASSERT_EQ(a->post(*ends[one].first, request(RdmaWrite), 0, bytes), PostVerdict::Posted);
@@ -84,7 +84,7 @@ TEST_F(EmulatedContexts, TheNextPacketsOfAMessageFindTheContext) {
     EXPECT_EQ(hits(), 2U);
 }
 
-// Whoever only acknowledges and answers READs needs no context.
+// Acknowledgements and answers to READs need no context.
 TEST_F(EmulatedContexts, WhatComesAndItsAnswersNeedNone) {
     begin(1);
     write({0, 1, 2, 3, 4});

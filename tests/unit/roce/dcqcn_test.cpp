@@ -1,4 +1,4 @@
-// DCQCN at exact virtual times, and what flows over one marking queue make of it.
+// DCQCN at exact virtual times, and its effect on flows over one marking queue.
 #include "lib/roce/pace/dcqcn.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr Duration kRound = kDcqcn.increase_period;
 
 class DcqcnTest : public testing::Test {
 protected:
-    // Two CNPs at once: a quarter of the link rate, the target is half of it.
+    // Reports two CNPs at once: the rate is a quarter of the link rate, the target half of it.
     void congest() {
         dcqcn.on_cnp(kStart);
         dcqcn.on_cnp(kStart);
@@ -155,7 +155,7 @@ TEST_F(DcqcnTest, LateTimersEndWhereTimelyOnesDo) {
 
 TEST_F(DcqcnTest, WithinAStepOfLinkRateTheFlowIsUncongested) {
     dcqcn.on_cnp(kStart);
-    // 4e9 below it, halved each round: 3.9e6 after ten.
+    // 4e9 below it, halved in each round: 3.9e6 after ten.
     dcqcn.on_timeout(kStart + kRound * 9);
     EXPECT_FALSE(dcqcn.is_uncongested());
     dcqcn.on_timeout(kStart + kRound * 10);

@@ -1,5 +1,5 @@
-// Acknowledgements by count or time between engines: they leave when they are due, cost few packets, and close nothing
-// early.
+// Acknowledgements by count or time between engines: they leave when they are due, cost few packets, and close no
+// connection early.
 #include <gtest/gtest.h>
 
 #include "lib/roce/rc/limits.hpp"
@@ -18,7 +18,7 @@ struct EngineAcks : EnginePair {
         one.signalled = signalled;
         ASSERT_EQ(a->post(qp, one, 0, 8), PostVerdict::Posted);
     }
-    // A connection whose first message, which asks, has been answered.
+    // Makes a connection whose first message, which asks, has been answered.
     Ends begin() {
         const Ends ends = connect();
         write(*ends.first);
@@ -67,7 +67,7 @@ TEST_F(EngineAcks, ManyMessagesFillNoQueue) {
     const auto [here, there] = begin();
     const std::uint64_t before = packets(*b);
     for (int i = 0; i < 2000; ++i) {
-        write(*here);  // in time without a turn of the clock
+        write(*here);  // in time, without a turn of the timer
         run();
     }
     EXPECT_GE(packets(*b) - before, 2000 / rc::kAckEveryMessages);
@@ -98,7 +98,7 @@ TEST_F(EngineAcks, AHostThatWasAwayAcknowledgesLateAndNothingIsSentAgain) {
     write(*here);
     run();
     for (const Instant back = now + milliseconds(3); now < back; now = now + microseconds(500)) {
-        (void)a->turn(now);  // the other one is away
+        (void)a->turn(now);  // the other one takes no turn
     }
     run();
     EXPECT_FALSE(waits(*here));

@@ -1,4 +1,4 @@
-// The memory of regions as the port is told of it: from when to when, and that nothing is sent from it behind that.
+// The memory of regions as the port sees it: when it is attached, and that nothing is sent from it after its end.
 #include <optional>
 
 #include "tests/unit/roce/engine_host.hpp"
@@ -19,7 +19,7 @@ struct EngineAttach : EnginePair {
     [[nodiscard]] Result<Rkey> add(Memory& what, Rights rights = rc::kAllRights) const {
         return a->engine.register_region({a->pd, what, EngineHost::kBase, rights});
     }
-    // How often the memory is attached.
+    // Returns how often the memory is attached.
     [[nodiscard]] long attached(const Memory& what) const {
         const auto is_it = [&what](const auto& range) {
             return range.data() == what.data() && range.size() == what.size();
@@ -83,7 +83,7 @@ TEST_F(EngineAttach, ARefusedChangeLeavesTheMemoryAsItWas) {
     EXPECT_EQ(attached(memory), 1);
 }
 
-// Its key is in no table any more when its owner destroys it.
+// When its owner destroys it, its key is no longer in a table.
 TEST_F(EngineAttach, AnInvalidatedRegionIsDetachedWhenItsOwnerDestroysIt) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
@@ -111,7 +111,7 @@ TEST_F(EngineAttach, ARegionThatLivesOnForItsWindowsStaysAttached) {
     EXPECT_EQ(attached(memory), 1);
 }
 
-// TearDown() would see a packet that was still to be sent from there.
+// TearDown() would find a packet that still had to be sent from there.
 TEST_F(EngineAttach, MemoryIsDetachedAfterWhatWasSentFromItIsSettled) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
@@ -159,7 +159,7 @@ TEST(EngineAttachEnd, WhatIsLeftIsDetachedWithTheEngine) {
     EXPECT_EQ(port.detached_wrongly, 0);
 }
 
-// As when a region was invalidated, nobody destroyed it, and another has come to its key.
+// This happens if a region was invalidated but not destroyed, and another region gets its key.
 TEST(AttachedRegionsOfAPort, AKeyThatComesAgainEndsTheOneBefore) {
     cairn::test::WirePort port("10.0.0.1", 64);
     port.sends_in_place = true;

@@ -1,4 +1,4 @@
-// Congestion control of connections at exact times: marks, notifications, and what a notified connection may send.
+// Congestion control of connections at exact times: marks, notifications, and the rate of a notified connection.
 #include "tests/unit/roce/engine_host.hpp"
 
 namespace cairn::roce {
@@ -9,7 +9,7 @@ using rc::RcCounter;
 using Ids = std::vector<std::uint64_t>;
 
 constexpr std::uint32_t kPacketBytes = 4096;
-// Of the packets of a long WRITE behind its first: BTH, ICRC, and what stands below them on the link.
+// The bytes of a packet of a long WRITE after its first: BTH, ICRC, and all lower headers on the link.
 constexpr std::uint32_t kMiddleBytes = kPacketBytes + 12 + 4 + 66;
 
 bool every(std::uint64_t) {
@@ -18,7 +18,7 @@ bool every(std::uint64_t) {
 
 class EngineCongestion : public EnginePair {
 protected:
-    // At 8 Gbit/s the first notification leaves 4: 2 ns per byte.
+    // At 8 Gbit/s the rate after the first notification is 4: 2 ns per byte.
     static EngineConfig config_of(ConnectionControl control = ConnectionControl::Dcqcn) {
         EngineConfig config;
         config.congestion = control;
@@ -47,7 +47,7 @@ protected:
         send_notification(*b, *a, at_a.pair.qpn());
         a->turn(now);
     }
-    // A WRITE of so many packets, notified of congestion before it begins.
+    // Begins a WRITE of this many packets, notified of congestion before it begins.
     Ends begin_paced(std::uint32_t packets, const QpCapacity& capacity = {}) {
         const Ends ends = connect(capacity);
         fill_a();
@@ -55,7 +55,7 @@ protected:
         EXPECT_EQ(a->post(*ends.first, request(RdmaWrite, 1), 0, packets * kPacketBytes), PostVerdict::Posted);
         return ends;
     }
-    // Turn by turn as they are due, until then. No longer: both are at rest.
+    // Runs each turn when it is due, until `end`, or until both are idle.
     void run_until(Instant end) {
         while (now <= end) {
             run();
@@ -78,7 +78,7 @@ TEST_F(EngineCongestion, TellsTheSenderOfMarksOnceIn50Microseconds) {
                             Step{microseconds(50), 2}, Step{microseconds(99), 2}, Step{microseconds(200), 3}}) {
         now = begin + step.after;
         ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), PostVerdict::Posted);
-        run_until(now + nanoseconds(200));  // held back for a moment, maybe
+        run_until(now + nanoseconds(200));  // perhaps held back for a moment
         EXPECT_EQ(count(*b, RcCounter::CnpSent), step.told) << step.after.ns;
         EXPECT_EQ(count(*a, RcCounter::CnpReceived), step.told) << step.after.ns;
     }
@@ -86,7 +86,7 @@ TEST_F(EngineCongestion, TellsTheSenderOfMarksOnceIn50Microseconds) {
     EXPECT_EQ(done(a->sends).size(), 6U);
 }
 
-// As adapters of others write it.
+// Adapters of other makers write the same bytes.
 TEST_F(EngineCongestion, ANotificationHasTheBytesOfAnnex17) {
     Engine::RcQp* const at_a = connect().first;
     a->port.marks = every;
@@ -115,7 +115,7 @@ TEST_F(EngineCongestion, NobodyIsToldOfMarkedAcknowledgements) {
     run();
     EXPECT_EQ(count(*a, RcCounter::Marked), 1U);
     EXPECT_EQ(count(*a, RcCounter::CnpSent), 0U);
-    // Of marked READ responses their sender is.
+    // The sender of marked READ responses is notified.
     ASSERT_EQ(a->post(*at_a, request(RdmaRead), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(count(*a, RcCounter::CnpSent), 1U);
@@ -127,11 +127,11 @@ TEST_F(EngineCongestion, ANotifiedConnectionSendsBatchesAtItsRate) {
     EXPECT_TRUE(at_a->pair.paced());
     EXPECT_DOUBLE_EQ(at_a->pair.flow()->rate_bytes_per_s(), 0.5e9);
     const Duration gap = nanoseconds(2 * kMiddleBytes);
-    const Duration first_gap = gap + nanoseconds(2 * 16);  // an RETH
+    const Duration first_gap = gap + nanoseconds(2 * 16);  // plus an RETH
     const std::uint64_t before = a->port.sent();
     a->turn(now);
-    EXPECT_EQ(a->port.sent() - before, 2U);  // the first has not paid for 10 us, the second has
-    // Then it waits for all it sent to be paid for, in no list: turns before do nothing.
+    EXPECT_EQ(a->port.sent() - before, 2U);  // the first packet has not paid for 10 us, the second has
+    // Then the connection waits in no list until its sent packets are paid for: earlier turns do nothing.
     const Instant due = now + first_gap + gap;
     const Instant wakes = a->engine.next_deadline();
     EXPECT_GE(wakes, due);
@@ -141,7 +141,7 @@ TEST_F(EngineCongestion, ANotifiedConnectionSendsBatchesAtItsRate) {
     EXPECT_EQ(a->port.sent() - before, 2U);
     a->turn(wakes);
     EXPECT_EQ(a->port.sent() - before, 4U);
-    EXPECT_EQ(at_a->pair.next_deadline(), due + gap + gap);  // the wheel's slot is made up for
+    EXPECT_EQ(at_a->pair.next_deadline(), due + gap + gap);  // the rounding to the wheel's slot is made up for
     EXPECT_EQ(count(*a, RcCounter::PacedTurns), 2U);
 }
 
@@ -161,7 +161,7 @@ TEST_F(EngineCongestion, WithoutFurtherNotificationsItIsHeldBackNoLonger) {
     ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 64 * kPacketBytes), PostVerdict::Posted);
     const std::uint64_t before = a->port.sent();
     a->turn(now);
-    EXPECT_EQ(a->port.sent() - before, 32U);  // a turn as any
+    EXPECT_EQ(a->port.sent() - before, 32U);  // as in any turn
     EXPECT_FALSE(at_a->pair.paced());
     run();
     EXPECT_EQ(done(a->sends), (Ids{1, 2}));
@@ -256,7 +256,7 @@ TEST_F(EngineCongestion, AQueuePairMayEndWhileItWaits) {
     run_until(now + milliseconds(40));
 }
 
-// Its next connection may go another way.
+// Its next connection may take another route.
 TEST_F(EngineCongestion, AQueuePairBeginsItsNextLifeAtLinkRate) {
     const auto [at_a, at_b] = begin_paced(4);
     a->turn(now);
@@ -269,8 +269,8 @@ TEST_F(EngineCongestion, AQueuePairBeginsItsNextLifeAtLinkRate) {
     EXPECT_EQ(a->port.sent() - before, 32U);
 }
 
-// At the least rate a window takes 70 ms, and a packet 0.28: an answer is asked for often enough that a timeout of 1 ms
-// does not pass without one.
+// At the lowest rate a window takes 70 ms, and a packet 0.28. Answers are asked for so often that no timeout of 1 ms
+// passes without one.
 TEST_F(EngineCongestion, OnesOwnPausesAreNotTheSilenceOfThePeer) {
     a->ack_timeout = 8;
     Engine::RcQp* const at_a = connect().first;
@@ -289,7 +289,7 @@ TEST_F(EngineCongestion, OnesOwnPausesAreNotTheSilenceOfThePeer) {
     EXPECT_TRUE(same(*a, 0, *b, kHalf, std::size_t{100} * kPacketBytes));
 }
 
-// It went back, and the rate kept it waiting: the peer's time begins when the packet leaves.
+// The requester went back, and the rate kept the packet waiting: the peer's time begins when the packet leaves.
 TEST_F(EngineCongestion, APeerHasItsTimeAlsoForWhatWasHeldBack) {
     a->ack_timeout = 6;  // 262 us
     Engine::RcQp* const at_a = connect().first;

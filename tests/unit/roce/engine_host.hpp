@@ -51,12 +51,12 @@ struct EngineHost {
         return qp.pair.post_receive({0, sges});
     }
 
-    // False: nothing came.
+    // Takes a turn. Returns false if nothing came.
     bool turn(Instant now) { return worker->turn(now); }
 
-    bool selective = false;         // its queue pairs
-    bool delayed_acks = false;      // likewise
-    std::uint8_t ack_timeout = 14;  // theirs
+    bool selective = false;         // for its queue pairs
+    bool delayed_acks = false;      // for its queue pairs
+    std::uint8_t ack_timeout = 14;  // of its queue pairs
     test::WirePort port;
     CompletionQueue sends{4096};
     CompletionQueue receives{4096};
@@ -109,7 +109,7 @@ struct EnginePair : testing::Test {
         bring_up(*b, at_b, *a, at_a);
         return {&at_a, &at_b};
     }
-    // Both take turns until nothing travels any more.
+    // Runs turns of both until no packet travels any more.
     void run() {
         for (std::size_t quiet = 0; quiet < 3;) {
             const bool came = a->turn(now);
@@ -124,7 +124,7 @@ struct EnginePair : testing::Test {
         made.rkey = b->key;
         return made;
     }
-    // wr_ids, all of which must have succeeded.
+    // Returns the wr_ids, all of which must have succeeded.
     static std::vector<std::uint64_t> done(CompletionQueue& queue) {
         std::vector<std::uint64_t> ids;
         for (const Completion& one : rc::RcHost::drain(queue)) {

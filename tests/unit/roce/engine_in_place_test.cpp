@@ -1,4 +1,4 @@
-// Payloads that leave from where they lie: which do, and that nobody reads their memory once its owner has it back.
+// Payloads that are sent in place: which ones are, and that their memory is not read once its owner has it back.
 #include <tuple>
 
 #include "tests/unit/roce/engine_host.hpp"
@@ -11,7 +11,7 @@ using Ids = std::vector<std::uint64_t>;
 
 struct EngineInPlace : EnginePair {
     void SetUp() override { start({}, true); }
-    // The bytes of a large WRITE are sent by the port only later; what is in them then?
+    // The port sends the bytes of a large WRITE later, so their content then matters.
     static constexpr std::uint32_t kLarge = 2 * 4096;
 };
 
@@ -27,7 +27,7 @@ TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
     EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge + 1));
 }
 
-// It completes as its last packet goes to the sender, and its memory may be written again then.
+// It completes when the sender takes its last packet, and its memory may be overwritten then.
 TEST_F(EngineInPlace, WhatAnUnreliableQueuePairSendsIsCopied) {
     QpCapacity unreliable;
     unreliable.service = wire::Service::Uc;
@@ -59,7 +59,7 @@ TEST_F(EngineInPlace, WhatIsSentAgainIsCopied) {
     EXPECT_EQ(done(a->sends), Ids{1});
 }
 
-// Packets of a stopped queue pair may be on their way still, but show nothing that was written behind its completions.
+// Packets of a stopped queue pair may still be on their way, but have no bytes written after its completions.
 TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
@@ -74,7 +74,7 @@ TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
     EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
 }
 
-// A hostile peer acknowledges what waits here and was never seen by anyone.
+// A hostile peer acknowledges packets that still wait here and that it never received.
 TEST_F(EngineInPlace, NothingReadsTheMemoryOfARequestThatThePeerAcknowledgedTooSoon) {
     const auto [at_a, at_b] = connect();
     fill_a();
@@ -104,8 +104,8 @@ TEST_F(EngineInPlace, NothingReadsTheMemoryOfARequestThatThePeerAcknowledgedTooS
     (void)at_b;
 }
 
-// It is torn, as on any device, but it comes: what the owner writes between the two looks that the port takes spoils
-// the first answer only.
+// The answer is torn, as on any device, but it comes: a write by the owner between the port's two reads spoils only the
+// first answer.
 TEST_F(EngineInPlace, AReadOfMemoryThatKeepsChangingCompletes) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
@@ -156,7 +156,7 @@ struct EngineInPlaceEnd : EngineInPlace {
         ended.invalidate = key;
         return ended;
     }
-    // With what `b` sends behind its READ.
+    // READs from `b`, which then sends `behind`, if any; `end` ends the region while the answer waits.
     template <class End>
     void read_and(const SendRequest* behind, End&& end) {
         SendRequest read = request(RdmaRead, 1);
@@ -168,7 +168,7 @@ struct EngineInPlaceEnd : EngineInPlace {
         }
         b->turn(now);
         std::array<port::PacketRef, 2> burst;
-        EXPECT_EQ(b->port.receive_burst(std::span(burst).first(0), now), 0U);  // what b sent leaves
+        EXPECT_EQ(b->port.receive_burst(std::span(burst).first(0), now), 0U);  // the packets of b leave
         const std::size_t received = a->port.receive_burst(burst, now);
         ASSERT_EQ(received, behind == nullptr ? 1U : 2U);
         a->engine.on_packets(std::span(burst).first(1), now);
@@ -217,7 +217,7 @@ TEST_F(EngineInPlaceEnd, MemoryOfARegionThatEndedIsNotTakenForSendable) {
     std::vector<std::uint8_t> other(kLarge);
     ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), PostVerdict::Posted);
     run();
-    a->port.sends_in_place = false;  // from what lies there now
+    a->port.sends_in_place = false;  // from the memory's content at that time
     const RegionChange change{{}, {}, RegionChange::Translation{other, EngineHost::kBase}};
     for (const Rkey key : {register_open(), a->engine.reregister_region(a->key, change).value()}) {
         a->key = key;

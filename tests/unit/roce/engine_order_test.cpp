@@ -1,5 +1,5 @@
-// What a program sees of two things that happened one after the other: a message of its own completes before what its
-// peer sent upon it arrives.
+// The order of two events as a program sees it: a message of its own completes before the peer's reaction to it
+// arrives.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ using Ids = std::vector<std::uint64_t>;
 
 struct EngineOrder : EnginePair {
     static constexpr QpCapacity kSome{};
-    static constexpr std::uint64_t kReceived = 0;  // as post_receive() names it
+    static constexpr std::uint64_t kReceived = 0;  // the id that post_receive() uses
 
     void SetUp() override {
         a = std::make_unique<EngineHost>("10.0.0.1", EngineConfig{}, false, true);
@@ -25,7 +25,7 @@ struct EngineOrder : EnginePair {
             sent += wire::is_answer(opcode) ? 'a' : 'r';
         };
     }
-    // One that has one completion queue at `a`, and receives at both ends.
+    // Makes a connection with one completion queue at `a`, which receives at both ends.
     Ends connect() {
         Engine::RcQp& at_a = *a->engine.create_rc(a->pd, kSome, {a->sends, a->sends, nullptr}).value();
         Engine::RcQp& at_b = b->make_qp(kSome);
@@ -37,7 +37,7 @@ struct EngineOrder : EnginePair {
         }
         return {&at_a, &at_b};
     }
-    // A message comes, and its receiver sends these before it has taken a turn.
+    // Lets a message arrive, and its receiver send these messages before its turn.
     void answer(const Ends& ends, const std::vector<std::uint32_t>& lengths) {
         ASSERT_EQ(a->post(*ends.first, request(WorkOpcode::Send, 1), 0, 8), PostVerdict::Posted);
         a->worker->give_out(now);

@@ -1,4 +1,4 @@
-// Pauses of a worker: preempted, or asleep until something is due. What they are taken for, and for how long.
+// Pauses of a worker, which was preempted or slept until something was due: how they count, and for how long.
 #include "lib/roce/engine.hpp"
 #include "tests/unit/roce/engine_host.hpp"
 

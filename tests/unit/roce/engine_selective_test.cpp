@@ -1,4 +1,4 @@
-// Engines that hold packets which come early: only what was lost is sent again, and every buffer comes back.
+// Engines that hold packets that come early: only lost packets are sent again, and every buffer comes back.
 #include "lib/roce/engine.hpp"
 #include "tests/unit/roce/engine_host.hpp"
 
@@ -30,22 +30,22 @@ TEST_F(EngineSelective, OnlyWhatWasLostIsSentAgain) {
     EXPECT_EQ(done(a->sends), Ids{1});
     EXPECT_EQ(resent(), 2U);
     EXPECT_TRUE(same(*a, 0, *b, kHalf, kPackets * 4096));
-    EXPECT_EQ(b->engine.rc_counters().of(rc::RcCounter::Held), kPackets - 5U);  // between the losses, and behind them
+    EXPECT_EQ(b->engine.rc_counters().of(rc::RcCounter::Held), kPackets - 5U);  // between the losses, and after them
     EXPECT_EQ(b->engine.held_packets(), 0U);
     EXPECT_LE(b->port.buffers_in_use(), Sender::kStashBuffers);
 }
 
 TEST_F(EngineSelective, WhatFindsNoPlaceIsAskedForOnceAsTheGapCloses) {
     EngineConfig config;
-    config.held_packets = 8;  // half of them for one
+    config.held_packets = 8;  // half of them for one connection
     start_with(config);
     qps = connect();
     a->port.fate = [](std::uint64_t number) { return number == 3 ? 0 : 1; };
     write();
     run();  // no time passes
     EXPECT_EQ(done(a->sends), Ids{1});
-    EXPECT_EQ(resent(), kPackets - 3U - 4U);  // what was lost, and what was dropped behind the four that were held
-    // For what was lost, again as the last packet asks, for what was dropped.
+    EXPECT_EQ(resent(), kPackets - 3U - 4U);  // the lost packets, and those dropped after the four held ones
+    // For the lost packets, again when the last packet asks, and for the dropped ones.
     EXPECT_EQ(b->engine.rc_counters().of(rc::RcCounter::NakSequenceSent), 3U);
     EXPECT_TRUE(same(*a, 0, *b, kHalf, kPackets * 4096));
     EXPECT_LE(b->port.buffers_in_use(), Sender::kStashBuffers);

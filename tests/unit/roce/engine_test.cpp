@@ -1,4 +1,4 @@
-// Two engines over a wire: what arrives where, what is dropped and why, turns, deadlines.
+// Two engines over a wire: where packets arrive, dropped packets and the reasons, turns, deadlines.
 #include "lib/roce/engine.hpp"
 
 #include "tests/unit/roce/engine_host.hpp"
@@ -32,7 +32,7 @@ TEST_F(EnginePair, CarriesEveryKindOfWork) {
     EXPECT_EQ(done(a->sends), (Ids{9, 9}));
     EXPECT_EQ(a->bytes[8], 5);
     EXPECT_EQ(b->bytes[kHalf], 10);
-    EXPECT_LE(a->port.buffers_in_use() + b->port.buffers_in_use(), 64U);  // only what the senders keep at hand
+    EXPECT_LE(a->port.buffers_in_use() + b->port.buffers_in_use(), 64U);  // only the spare buffers of the senders
     EXPECT_EQ(a->engine.drops().total() + b->engine.drops().total(), 0U);
 }
 
@@ -143,7 +143,7 @@ TEST_F(EnginePair, AnAcknowledgementLetsRequestsGoFirstByOneTurn) {
     EXPECT_EQ(b->port.sent(), 1U);
     a->turn(now);
     EXPECT_TRUE(done(a->sends).empty());
-    EXPECT_EQ(b->engine.next_deadline(), Instant{});  // it is owed still
+    EXPECT_EQ(b->engine.next_deadline(), Instant{});  // it is still owed
     ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 3), 0, 8), PostVerdict::Posted);
     b->turn(now);
     EXPECT_EQ(b->port.sent(), 3U);
@@ -170,7 +170,7 @@ TEST_F(EnginePair, SendsAgainAtTheDeadlineOfItsQueuePair) {
     EXPECT_TRUE(done(a->sends).empty());
     const Instant due = at_a->pair.next_deadline();
     EXPECT_EQ(due, now + rc::ack_timeout(14));
-    // The engine's own timer rings earlier than that, never later, and no more often than its horizon takes.
+    // The engine's own timer may ring earlier, but never later, and at most once in its horizon.
     std::uint32_t rings = 0;
     while (a->engine.next_deadline() < due) {
         now = a->engine.next_deadline();
@@ -180,7 +180,7 @@ TEST_F(EnginePair, SendsAgainAtTheDeadlineOfItsQueuePair) {
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 0U);
     now = a->engine.next_deadline();
     EXPECT_LT((now - due).ns, kSlot.ns + 1);
-    run();  // it slept: once that puts the timer off
+    run();  // it slept: one such pause defers the timer
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 0U);
     EXPECT_EQ(at_a->pair.next_deadline(), now + kRtoMin);
     now = a->engine.next_deadline();

@@ -1,5 +1,5 @@
-// Turns on a port that takes less than there is: nobody keeps others waiting, neither what they send nor what their
-// peers wait for.
+// Turns on a port that takes less than there is to send: no queue pair delays the packets of another, or the answers
+// that its peer waits for.
 #include <tuple>
 
 #include "tests/unit/roce/engine_host.hpp"
@@ -19,7 +19,7 @@ struct EngineTurns : EnginePair {
         EnginePair::SetUp();
         a->port.most_per_turn = kPerTurn;
     }
-    // Of datagrams, ready to send.
+    // Makes a queue pair of datagrams that can send.
     UdQueuePair& make_datagrams() {
         UdQueuePair& qp = *a->engine.create_ud(a->pd, kMany, {a->sends, a->receives}).value();
         QpAttributes values;
@@ -40,7 +40,7 @@ struct EngineTurns : EnginePair {
         }
         a->engine.wake(qp);
     }
-    // `bytes` for as many requests as the queue holds.
+    // Posts as many requests of `bytes` as the queue holds.
     void post_writes(Engine::RcQp& qp, std::uint32_t count, std::uint32_t bytes) {
         SendRequest one = request(RdmaWrite);
         one.signalled = false;
@@ -53,7 +53,7 @@ struct EngineTurns : EnginePair {
         (void)a->turn(now);
         (void)b->turn(now);
     }
-    // As long as the port has been full, the order of those that wait is that of a long run.
+    // Fills the port, so that the waiting ones have the order of a long run.
     void fill() {
         for (int i = 0; i < 100; ++i) {
             turn();
@@ -61,7 +61,7 @@ struct EngineTurns : EnginePair {
         EXPECT_GT(a->sender.queued(), 100U);
         EXPECT_GT(a->engine.counters().of(EngineCounter::NoBuffer), 0U);
     }
-    // How many turns pass until then, at most 1,000.
+    // Returns how many turns pass until `holds`, at most 1,000.
     template <class Holds>
     std::size_t turns_until(Holds&& holds) {
         std::size_t turns = 0;
@@ -97,7 +97,7 @@ TEST_F(EngineTurns, BusyConnectionsDoNotStarveDatagrams) {
     EXPECT_LT(turns_until_done(*a), 200U);
 }
 
-// However many send: a queue of the sender later at most.
+// For any number of senders an answer leaves at most one queue of the sender later.
 struct EngineAnswers : EngineTurns {
     static constexpr std::size_t kSoon = Sender::kQueuePackets / kPerTurn + 10;
 
@@ -125,7 +125,7 @@ TEST_F(EngineAnswers, AcknowledgementsAndAtomicsOfAFullPortComeSoon) {
     }
 }
 
-// The queue pair has requests of its own, whose turn is far away.
+// The queue pair has requests of its own, whose turn comes much later.
 TEST_F(EngineAnswers, AcknowledgementsThatWerePutOffLeaveAFullPortSoon) {
     a->delayed_acks = b->delayed_acks = true;
     const auto [here, there] = connect();
@@ -159,7 +159,7 @@ TEST_F(EngineAnswers, CongestionNotificationsOfAFullPortComeSoon) {
     EXPECT_LT(turns_until([this] { return b->engine.rc_counters().of(rc::RcCounter::CnpReceived) != 0; }), kSoon);
 }
 
-// A queue pair's turn at a full queue: requests, and behind them the acknowledgement that let them go first.
+// A queue pair's turn at a full queue: requests, and after them the acknowledgement that let them go first.
 TEST_F(EngineTurns, NothingOfATurnIsDroppedForWantOfRoom) {
     std::vector<Ends> all;
     for (int i = 0; i < 20; ++i) {
@@ -176,7 +176,7 @@ TEST_F(EngineTurns, NothingOfATurnIsDroppedForWantOfRoom) {
     }
 }
 
-// Their acknowledgements may wait; what else is due may not.
+// Acknowledgements may wait; other due packets may not.
 TEST_F(EnginePair, KnowsWhetherItOwesOnlyAcknowledgements) {
     const auto owes_only = [this](EngineHost& host, std::size_t writes_to, bool reads, bool posts) {
         std::vector<Ends> ends;
@@ -205,7 +205,7 @@ TEST_F(EnginePair, KnowsWhetherItOwesOnlyAcknowledgements) {
     EXPECT_TRUE(owes_only(*b, 3, false, false));
     EXPECT_FALSE(owes_only(*b, 3, true, false));
     EXPECT_FALSE(owes_only(*b, 1, false, true));
-    EXPECT_FALSE(owes_only(*b, 17, false, false));  // too many to look at
+    EXPECT_FALSE(owes_only(*b, 17, false, false));  // too many to check
 }
 
 }  // namespace

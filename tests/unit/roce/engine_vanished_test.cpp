@@ -17,7 +17,7 @@ struct EngineVanished : EnginePair {
         key_at_a = a->engine.register_region({a->pd, pages_at_a.all(), EngineHost::kBase, rc::kAllRights}).value();
         key_at_b = b->engine.register_region({b->pd, pages_at_b.all(), EngineHost::kBase, rc::kAllRights}).value();
     }
-    // `bytes` from, or to, the pages of a; a peer's memory is the pages of b.
+    // Posts a request of `bytes` from or to the pages of a; a peer's memory is the pages of b.
     void post(WorkOpcode opcode, std::uint32_t bytes) {
         const std::array<Sge, 1> sges{EngineHost::sge(key_at_a, 0, bytes)};
         SendRequest one = request(opcode, 1);
@@ -27,7 +27,7 @@ struct EngineVanished : EnginePair {
         ASSERT_EQ(at_a->pair.post_send(one), PostVerdict::Posted);
         a->engine.wake(*at_a);
     }
-    // How the request ended, timers included.
+    // Returns how the request ended, timers included.
     CompletionStatus end() {
         for (int i = 0; i < 2000 && a->sends.size() == 0; ++i) {
             run();
@@ -99,7 +99,7 @@ TEST_F(EngineVanished, ASendIntoItEndsInErrorAtBothEnds) {
     EXPECT_EQ(received.front().status, CompletionStatus::LocalProtection);
 }
 
-// A region that is registered anew elsewhere is whole again.
+// A region that is registered again at other memory works again.
 TEST_F(EngineVanished, OtherMemoryOfTheSameRegionIsThere) {
     pages_at_a.vanish();
     post(RdmaWrite, 64);

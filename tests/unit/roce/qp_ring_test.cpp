@@ -1,4 +1,4 @@
-// The list of those that wait: order, places, and that leaving it is cheap.
+// The list of waiting queue pairs: order, places, and the cost of leaving it.
 #include "lib/roce/qp/qp_ring.hpp"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(QpRing, AMemberOfTwoListsLeavesOne) {
     EXPECT_EQ(other.pop().number, 1);
 }
 
-// As when all queue pairs of a large server end: ten thousand million steps if each turned the whole list.
+// All queue pairs of a large server end: this would be ten thousand million steps if each searched the whole list.
 TEST(QpRing, LeavingALongListIsCheap) {
     std::vector<Member> members(200'000);
     Ring ring;

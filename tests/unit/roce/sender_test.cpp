@@ -1,4 +1,4 @@
-// The sender over a port whose ring is full: what waits keeps its order, its buffers and its bytes.
+// The sender over a port whose ring is full: waiting packets keep their order, buffers and bytes.
 #include "lib/roce/send/sender.hpp"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@ constexpr sim::PortFaults kRingFull{.tx_full_per_million = sim::kMillion};
 
 class SenderTest : public testing::Test {
 protected:
-    // Headers full of `mark`; the payload behind them stays where it is.
+    // Sends headers full of `mark`, and the payload after them in place.
     void send(std::uint8_t mark, std::span<const std::uint8_t> tail) {
         const port::PacketRef buffer = sender->take();
         ASSERT_NE(buffer.cookie, nullptr);
         std::fill_n(buffer.data, kHeaders, mark);
         sender->send(buffer, path, kHeaders + port::kIcrcBytes, tail, now);
     }
-    // The datagrams that arrive, without their ICRC.
+    // Returns the arriving datagrams, without their ICRC.
     std::vector<std::vector<std::uint8_t>> arrivals() {
         std::vector<std::vector<std::uint8_t>> all;
         port::PacketRef packet;
@@ -101,7 +101,7 @@ TEST_F(SenderTest, OnlyTheTailsThatAreMeantAreCopied) {
     EXPECT_EQ(got[1].back(), 0xdd);
 }
 
-// Its owner may have ended meanwhile, and strangers may have filled the table of paths.
+// The owner may have ended meanwhile, and strangers may have filled the table of paths.
 TEST_F(SenderTest, WhatWaitsGoesWhereItWasSent) {
     here.set_faults(kRingFull);
     send(1, {});
@@ -124,12 +124,12 @@ TEST_F(SenderTest, WhatWaitsGoesWhereItWasSent) {
     EXPECT_EQ(path->pins(), 0U);
 }
 
-// A run of packets on one path holds one pin, however many of them leave at a time.
+// A run of packets on one path holds one pin, for any number that leaves at a time.
 TEST_F(SenderTest, PathsArePinnedAsLongAsAPacketWaits) {
     const std::array<port::Path*, 2> paths{
         path, here.open_path({network.address_of(0), network.address_of(1), 0xc001, 0}, now)};
     here.set_faults({.tx_full_per_million = sim::kMillion / 4});
-    std::vector<std::size_t> waiting;  // which path each packet takes
+    std::vector<std::size_t> waiting;  // the path of each packet
     std::uint32_t seed = 1;
     std::size_t parted = 0;
     for (int round = 0; round < 2'000; ++round) {

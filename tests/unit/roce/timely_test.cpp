@@ -1,4 +1,4 @@
-// Timely at exact virtual times, and what flows over one queue make of it.
+// Timely at exact virtual times, and its effect on flows over one queue.
 #include "lib/roce/pace/timely.hpp"
 
 #include <gtest/gtest.h>
@@ -20,18 +20,18 @@ AckSample rtt_us(std::int64_t us) {
 
 class TimelyTest : public testing::Test {
 protected:
-    // An acknowledgement, `later` after the one before: 2 us give a change its whole weight, 0 none.
+    // Reports an acknowledgement, `later` after the one before: 2 us give a change its whole weight, 0 none.
     void ack(Duration rtt, Duration later) {
         now = now + later;
         timely.on_ack({rtt, 1024}, now);
     }
-    // The same RTT until the mean of the differences is none, at no time and so at no change of rate.
+    // Reports the same RTT until the mean of the differences is 0. No time passes, so the rate does not change.
     void settle(Duration rtt) {
         for (int i = 0; i < 200; ++i) {
             ack(rtt, {});
         }
     }
-    // At half the link rate with a flat history of `rtt`.
+    // Makes the rate half the link rate, with a flat history of `rtt`.
     void congest(Duration rtt) {
         ack(microseconds(60), microseconds(2));
         ASSERT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
@@ -81,7 +81,7 @@ TEST_F(TimelyTest, BelowTheLowThresholdTheRateRisesByStepsScaledByTime) {
         rate += 5e6 * share;
         EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), rate);
     }
-    // A rising RTT does not matter there.
+    // There a rising RTT does not matter.
     ack(microseconds(49), microseconds(2));
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), rate + 5e6);
 }
@@ -104,7 +104,7 @@ TEST_F(TimelyTest, FiveFallingRttsBeginTheHyperactiveIncrease) {
         rate += falling >= 5 ? 25e6 : 5e6;
         EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), rate) << falling;
     }
-    ack(nanoseconds(59'200), microseconds(2));  // level: the row is broken, the mean still falls
+    ack(nanoseconds(59'200), microseconds(2));  // flat: the row is broken, the mean still falls
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), rate + 5e6);
 }
 
@@ -113,7 +113,7 @@ TEST_F(TimelyTest, AboveTheHighThresholdTheRateFallsWhateverTheGradient) {
     ack(microseconds(2000), microseconds(2));
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2 * (1 - 0.26 * 0.5));
     const double rate = timely.rate_bytes_per_s();
-    ack(microseconds(1000), microseconds(2));  // at it, the gradient counts
+    ack(microseconds(1000), microseconds(2));  // at this RTT, the gradient counts
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), rate + 5e6);
 }
 
@@ -174,7 +174,7 @@ TEST_F(TimelyTest, TimeThatGoesBackIsNoTime) {
     congest(microseconds(60));
     ack(microseconds(10), microseconds(-500));
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
-    ack(microseconds(10), microseconds(501));  // 1 us after the latest time seen
+    ack(microseconds(10), microseconds(501));  // 1 us after the latest known time
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2 + 2.5e6);
 }
 
@@ -195,7 +195,7 @@ TEST(StallWatch, SpoilsWhatWasSentBeforeAPauseEnded) {
     watch.on_turn(kBegin + nanoseconds(40'001));
     EXPECT_TRUE(watch.spoils(kBegin + microseconds(40)));
     EXPECT_FALSE(watch.spoils(kBegin + nanoseconds(40'001)));
-    watch.on_turn(kBegin);  // backwards is no pause
+    watch.on_turn(kBegin);  // going backwards is no pause
     EXPECT_FALSE(watch.spoils(kBegin + nanoseconds(40'001)));
 }
 

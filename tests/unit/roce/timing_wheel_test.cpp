@@ -20,7 +20,7 @@ Instant at(std::int64_t ns_after_start) {
 
 class TimingWheelTest : public testing::Test {
 protected:
-    // What is handed out at that time, in order.
+    // Returns the items handed out at that time, in order.
     std::vector<int> take(Instant now) {
         std::vector<int> taken;
         const std::size_t count = wheel.advance(now, [&](int entry) { taken.push_back(entry); });
@@ -90,7 +90,7 @@ TEST_F(TimingWheelTest, AfterALongPauseEverythingComesInOrder) {
         ASSERT_TRUE(wheel.insert(entry, at(std::int64_t{15'000} * entry)));
     }
     EXPECT_EQ(take(kFirstTick + seconds(3600)), (Ints{0, 1, 2, 3, 4, 5, 6, 7}));
-    // And the wheel goes on from there, around its whole circle.
+    // The wheel then goes on from there, around its whole circle.
     for (std::int64_t us = 0; us < 300; ++us) {
         const Instant now = kFirstTick + seconds(3600) + microseconds(us);
         ASSERT_TRUE(wheel.insert(static_cast<int>(us), now + nanoseconds(400)));
@@ -192,7 +192,7 @@ TEST(TimingWheel, AnyTimeAtAllIsTaken) {
     }
 }
 
-// A sorted map is the model: equal slots keep the order in which they were inserted.
+// A sorted map as the model: equal slots keep the order of insertion.
 class Model {
 public:
     Model(sim::Random& random, std::uint32_t capacity, Duration horizon)
@@ -270,7 +270,7 @@ private:
     std::int64_t present_ = slot_before(now_);
     TimingWheel<std::uint32_t> wheel_;
     std::multimap<std::int64_t, std::pair<std::uint32_t, TimingWheelHandle>> model_;  // by slot
-    TimingWheelHandle dead_{};                                                        // the last one that was used up
+    TimingWheelHandle dead_{};                                                        // the last used handle
     std::size_t capacity_;
     std::uint64_t clamped_ = 0;
     std::uint32_t serial_ = 0;

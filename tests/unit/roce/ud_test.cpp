@@ -1,4 +1,4 @@
-// Every reason for which a datagram is dropped, and what is delivered.
+// Every reason for which a datagram is dropped, and the delivered datagrams.
 #include "lib/roce/ud/mux.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ protected:
         qp = service.create_qp(config, collector).value();
         path = port.open_path({port.local_address(), port.local_address(), 1, 0}, {});
     }
-    // A good datagram of `bytes`, in a buffer of the port, as if just received.
+    // Returns a valid datagram of `bytes`, in a buffer of the port, as if just received.
     port::PacketRef make(std::size_t bytes) {
         port::PacketRef packet;
         EXPECT_EQ(port.allocate_burst({&packet, 1}), 1U);
@@ -78,7 +78,7 @@ TEST_F(UdTest, DeliversEveryLengthUpToThePathMtuWithoutItsPad) {
     EXPECT_EQ(service.drops().total(), 0U);
 }
 
-// Before and after the service knows what an ordinary packet looks like.
+// Runs before and after the service knows the form of ordinary packets.
 class UdFaultTest : public UdTest, public testing::WithParamInterface<bool> {};
 
 TEST_P(UdFaultTest, EveryFaultIsCountedByItsReason) {
@@ -129,7 +129,7 @@ TEST_F(UdTest, ABurstReachesItsQueuePairsInRunsAndInOrder) {
     config.path_mtu_bytes = 256;
     Collector other;
     ASSERT_TRUE(service.create_qp(config, other).ok());
-    // One letter a packet: a and b are the two queue pairs', x is damaged.
+    // One letter stands for a packet: a and b are of the two queue pairs, x is damaged.
     for (const std::string_view burst : {"aabba", "xbxaab", "abababab", "bxxxb", "xxx", "aaaa"}) {
         std::vector<port::PacketRef> packets;
         for (std::size_t i = 0; i < burst.size(); ++i) {

@@ -1,4 +1,4 @@
-// ELF files, built word by word, and those of this machine.
+// ELF files, built word by word, and files of this machine.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -101,7 +101,7 @@ TEST(ElfFileTest, ARunpathTakesTheForceOfAnRpath) {
     sample.put_dynamic(2, DT_RUNPATH, 10);
     sample.put_dynamic(3, DT_NULL, 0);
     EXPECT_EQ(facts_of(sample).rpath, "");
-    sample.put_dynamic(2, DT_NULL, 0);  // what stands behind the end does not count
+    sample.put_dynamic(2, DT_NULL, 0);  // entries after the end do not count
     sample.put_dynamic(3, DT_RUNPATH, 10);
     EXPECT_EQ(facts_of(sample).rpath, "/opt/lib");
 }

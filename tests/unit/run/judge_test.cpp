@@ -1,4 +1,4 @@
-// Which programs are within reach, and why others are not.
+// The programs that are within reach, and why others are not.
 #include <elf.h>
 #include <gtest/gtest.h>
 

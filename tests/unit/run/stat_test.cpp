@@ -1,4 +1,4 @@
-// Which sockets of the machine answer for programs that use the library.
+// The sockets of the machine that belong to programs with the library.
 #include <gtest/gtest.h>
 
 #include "apps/run/stat.hpp"

@@ -1,4 +1,4 @@
-// What programs read of our devices below /sys/class.
+// The files of our devices that programs read below /sys/class.
 #include <gtest/gtest.h>
 
 #include "apps/run/view_files.hpp"
@@ -36,7 +36,7 @@ TEST_F(ViewFilesTest, ADeviceIsWhatTheLibraryDescribes) {
     EXPECT_EQ(text_of("infiniband/right/device/device"), "0x0000\n");
 }
 
-// Programs list the folder to learn the interface's name.
+// Programs list the folder to get the interface's name.
 TEST_F(ViewFilesTest, EachDeviceHasItsInterface) {
     EXPECT_EQ(text_of("infiniband/left/device/net/eth0/dev_port"), "0\n");
     EXPECT_EQ(text_of("infiniband/right/device/net/eth1/dev_id"), "0x0\n");
@@ -68,7 +68,7 @@ TEST_F(ViewFilesTest, EachGidHasItsTypeAndInterfaceAndEmptyPlacesHaveNone) {
 TEST_F(ViewFilesTest, ADeviceNodeLeadsToItsDevice) {
     EXPECT_EQ(text_of("infiniband_verbs/" + device_node(0) + "/ibdev"), "left\n");
     EXPECT_EQ(text_of("infiniband_verbs/" + device_node(1) + "/ibdev"), "right\n");
-    EXPECT_EQ(device_node(1), "uverbs1");  // as Device::dev_name has it
+    EXPECT_EQ(device_node(1), "uverbs1");  // as in Device::dev_name
 }
 
 TEST_F(ViewFilesTest, EachFileStandsOnceAndEndsWithALine) {

@@ -11,7 +11,7 @@ namespace cairn::perf {
 namespace {
 
 struct PerfCompletionRoom : testing::Test {
-    // As many completions as the queue takes; what it held before is taken out.
+    // Returns how many completions the queue takes; earlier ones are taken out.
     std::uint32_t pushed(std::uint32_t most) {
         std::uint32_t count = 0;
         while (count < most && room.queue().queue().push({})) {

@@ -129,7 +129,7 @@ TEST_F(VerbsPair, APeerIsWaitedForNoLongerThanItIsChosen) {
 }
 
 TEST_F(VerbsPair, ARequestSaysWhatTheLostWordOfThePeerWouldHaveSaid) {
-    constexpr std::uint64_t kReadyToUse = 1;  // the second message of the one that connects
+    constexpr std::uint64_t kReadyToUse = 1;  // the second message of the active end
     a.port.fate = [](std::uint64_t number) { return number == kReadyToUse ? 0 : 1; };
     a.qps.push_back(a.make_qp());
     b.qps.push_back(b.make_qp());
@@ -314,7 +314,7 @@ TEST_F(VerbsPair, WhatIsAbandonedIsHeardOfNoMore) {
     a.connector->abandon(id, now);  // its Established has not been polled
     EXPECT_FALSE(a.connector->poll_event().has_value());
     run();
-    a.connector->abandon(id, now);  // twice changes nothing
+    a.connector->abandon(id, now);  // a second call changes nothing
     b.connector->abandon(requested.id, now);
     pass(seconds(30));
     EXPECT_FALSE(a.connector->poll_event().has_value());

@@ -157,7 +157,7 @@ TEST_F(Datagrams, AQueuePairMayEndOverAMessageThatItSendsToItsOwnGroup) {
     EXPECT_TRUE(one_slot->overrun());
     const std::vector<Completion> sent = drain(*a.sends);
     ASSERT_EQ(sent.size(), 3U);
-    EXPECT_EQ(sent[1].status, CompletionStatus::Success);  // it left, and what came back of it was one too many
+    EXPECT_EQ(sent[1].status, CompletionStatus::Success);  // it was sent, and its copy that came back was one too many
     EXPECT_EQ(sent[2].status, CompletionStatus::Flushed);
     EXPECT_TRUE(member->detach(*group));
 }

@@ -11,7 +11,7 @@
 namespace cairn::verbs {
 
 constexpr Qkey kKey{0x1ee7};
-constexpr std::uint32_t kPlace = 128;  // of each message received
+constexpr std::uint32_t kPlace = 128;  // the place of each received message
 
 struct Datagrams : VerbsPair {
     struct End {
@@ -25,7 +25,7 @@ struct Datagrams : VerbsPair {
         EXPECT_EQ(end.qp->bring_up(kKey), std::nullopt);
         return end;
     }
-    // For a message to kPlace times the number of those before; its number is the wr_id.
+    // Posts a receive request for a message at kPlace times the number of earlier ones; its number is the wr_id.
     static PostVerdict receive(End& end, std::uint32_t bytes = kPlace) {
         const std::array<Sge, 1> sges{end.host.mr->sge(end.posted * kPlace, bytes)};
         return end.qp->post_receive({end.posted++, sges});

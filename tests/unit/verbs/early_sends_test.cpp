@@ -1,4 +1,4 @@
-// What the end that accepts a connection posts before its peer has said that it is ready.
+// Requests that the accepting end of a connection posts before its peer has said that it is ready.
 #include "lib/verbs/connector.hpp"
 
 #include "tests/unit/verbs/verbs_pair.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 4> kFirstWords{1, 2, 3, 4};
 
-// b accepts what a asks for, and posts a message at once.
+// b accepts the request of a, and posts a message at once.
 struct EarlySends : VerbsPair {
     void ask() {
         a.qps.push_back(a.make_qp());
@@ -31,7 +31,7 @@ struct EarlySends : VerbsPair {
     }
 };
 
-// Until then the peer may have the connection with an earlier life of the end that accepts.
+// Until then the peer may have the connection with an earlier life of the accepting end.
 TEST_F(EarlySends, WhatTheAcceptingEndPostsEarlyWaitsUntilTheConnectionIsEstablished) {
     bool mute = false;
     a.port.fate = [&mute](std::uint64_t) { return mute ? 0 : 1; };
@@ -47,11 +47,11 @@ TEST_F(EarlySends, WhatTheAcceptingEndPostsEarlyWaitsUntilTheConnectionIsEstabli
     (void)b.expect_event<cm::Established>();
     EXPECT_EQ(drain(*a.receives).size(), 1U);
     EXPECT_EQ(drain(*b.sends).size(), 1U);
-    a.port.fate = [](std::uint64_t) { return 1; };  // what ends behind the test sends, too
+    a.port.fate = [](std::uint64_t) { return 1; };  // objects that end after the test also send
 }
 
 TEST_F(EarlySends, APeersFirstRequestLetsTheAcceptingEndSend) {
-    a.port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // its word that it is ready is lost
+    a.port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // its message that it is ready is lost
     ask();
     accept_and_post();
     receive_at_a();
@@ -72,14 +72,14 @@ TEST_F(EarlySends, TheFirstRequestOfOneAmongManyIsHeardInItsTurn) {
         mute = false;
         ASSERT_TRUE(a.connector->connect(*a.qps.back(), to_b(), now).ok());
         run();
-        mute = true;  // its word that it is ready is lost
+        mute = true;  // its message that it is ready is lost
         ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps.back(), choice(), now).ok());
         run();
         (void)a.expect_event<cm::Established>();
     }
     mute = false;
     for (std::size_t i = 0; i < kOthers; ++i) {
-        std::swap(a.qps[i], a.qps.back());  // whose turn it is to write
+        std::swap(a.qps[i], a.qps.back());  // the next one to write
         ASSERT_EQ(write(1, 8), PostVerdict::Posted);
         a.turn(now);
         a.turn(now);
@@ -87,7 +87,7 @@ TEST_F(EarlySends, TheFirstRequestOfOneAmongManyIsHeardInItsTurn) {
         (void)b.expect_event<cm::Established>();
         run();
     }
-    a.port.fate = [](std::uint64_t) { return 1; };  // what ends behind the test sends, too
+    a.port.fate = [](std::uint64_t) { return 1; };  // objects that end after the test also send
 }
 
 }  // namespace

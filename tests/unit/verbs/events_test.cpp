@@ -1,4 +1,4 @@
-// Completion channels and asynchronous events: what makes their descriptors readable, and what is told then.
+// Completion channels and asynchronous events: when their descriptors become readable, and the events reported then.
 #include "lib/verbs/events.hpp"
 
 #include <poll.h>
@@ -16,14 +16,14 @@ bool readable(int fd) {
     return poll(&one, 1, 0) == 1;
 }
 
-// As a sleeper that reads what woke it.
+// Returns whether a sleeper wakes. Reads the descriptor, as a sleeper does.
 bool wakes(int fd) {
     eventfd_t count = 0;
     return readable(fd) && eventfd_read(fd, &count) == 0;
 }
 
 struct VerbsEvents : VerbsPair {
-    // The next asynchronous event of the host, which must be of this kind.
+    // Returns the next asynchronous event of the host, which must be of this kind.
     static AsyncEvent expect(VerbsHost& host, AsyncKind kind) {
         const std::optional<AsyncEvent> event = host.device.async_events().poll();
         EXPECT_TRUE(event.has_value());
@@ -156,10 +156,10 @@ TEST_F(VerbsEvents, TheDescriptorIsReadableUntilAllWasTaken) {
     EXPECT_TRUE(readable(fd));
     expect_nothing_more(b);
     EXPECT_FALSE(readable(fd));
-    expect_nothing_more(a);  // its completion says it
+    expect_nothing_more(a);  // its completion reports it
 }
 
-// One event for each time that it wakes: whatever comes or is left wakes it again.
+// One event for each wake-up: later and remaining events wake it again.
 TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
     connect();
     connect();

@@ -1,4 +1,4 @@
-// Passes of cairn-perf's server: good for their host and for a while.
+// Passes of cairn-perf's server: each is valid for its host and for some time.
 #include "apps/perf/passes.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ TEST(PerfPasses, APassIsGoodForItsHostAndForAWhile) {
     EXPECT_TRUE(passes.is_good(pass, host, given));
     EXPECT_TRUE(passes.is_good(pass, host, given + Passes::kLife));
     EXPECT_FALSE(passes.is_good(pass, host, given + Passes::kLife + nanoseconds(1)));
-    // Workers have clocks of their own: that of the judge may be behind.
+    // Workers have their own clocks: the judge's clock may be late.
     EXPECT_TRUE(passes.is_good(pass, host, given - Passes::kLife));
     EXPECT_FALSE(passes.is_good(pass, host, given - Passes::kLife - Passes::kLife));
     EXPECT_FALSE(passes.is_good(pass, net::IpAddress::from_v4(0x0a000002), given));

@@ -42,7 +42,7 @@ TEST_F(RemotePosting, WhatWasPostedLeavesInTheNextTurn) {
     EXPECT_FALSE(destroy(a.qps[0]).ok());
 }
 
-// A queue pair to which more is posted whenever something is taken, as by threads that never rest.
+// A queue pair to which more is posted whenever something is taken, as by busy threads.
 struct Restless : Shared {
     using Request = SendRequest;
 
@@ -111,7 +111,7 @@ TEST_F(RemotePosting, AFullQueueThatOnlyThePeerEmptiesLetsTheWorkerSleep) {
     EXPECT_LT(turns, 10);
 }
 
-// No packet tells of that room: datagrams are complete when they have left.
+// No packet reports that room: datagrams are complete when they have left.
 TEST_F(RemotePosting, AFullQueueThatSendingEmptiesIsFilledAgainAtOnce) {
     QpCapacity small;
     small.send_slots = 2;
@@ -168,7 +168,7 @@ TEST_F(RemotePosting, DatagramsGoTheSameWay) {
     EXPECT_EQ(drain(*b.receives).size(), 1U);
 }
 
-// Whoever posts leaves the driver mail: one that sleeps until its next deadline does not sleep.
+// A post leaves mail for the driver: a driver that sleeps until its next deadline does not sleep.
 TEST_F(RemotePosting, WhatIsPostedIsSomethingToDoAtOnce) {
     connect();
     Remote<Qp> remote(a.device, *a.qps[0], {});
@@ -184,7 +184,7 @@ TEST_F(RemotePosting, WhatIsPostedIsSomethingToDoAtOnce) {
     EXPECT_LE(a.worker->next_deadline(), now);
 }
 
-// A device may end while the mail that tells of a post is under way.
+// A device may end while mail about a post is under way.
 TEST_F(RemotePosting, ADeviceThatEndsLeavesNothingInTheMail) {
     test::WirePort port("10.0.0.9", 64);
     const auto worker = worker::Worker::create(port, VerbsHost::config_of(9), now).value();
@@ -200,7 +200,7 @@ TEST_F(RemotePosting, ADeviceThatEndsLeavesNothingInTheMail) {
     }
     constexpr std::byte kGone{0xa5};
     place.fill(kGone);
-    EXPECT_TRUE(worker->turn(now));  // nobody is there to look
+    EXPECT_TRUE(worker->turn(now));  // the device is gone
     EXPECT_EQ(std::count(place.begin(), place.end(), kGone), static_cast<std::ptrdiff_t>(place.size()));
     EXPECT_EQ(pair.taken, 0U);
     {
@@ -237,7 +237,7 @@ TEST_F(RemotePosting, TwoThreadsPostAndEachKeepsItsOrder) {
     std::array<std::uint64_t, 2> next{};
     std::uint64_t done = 0;
     for (int idle = 0; done < 2 * kEach && idle < 1'000'000;) {
-        (void)a.turn(now);  // one turn each: a completion queue that nobody looks at overruns
+        (void)a.turn(now);  // one turn each: a completion queue that is not polled overruns
         (void)b.turn(now);
         const std::vector<Completion> completions = drain(*a.sends);
         for (const Completion& one : completions) {

@@ -1,4 +1,4 @@
-// Queue pairs of unreliable datagrams: what arrives and how, states, what is refused and dropped.
+// Queue pairs of unreliable datagrams: how datagrams arrive, states, refused and dropped ones.
 #include "tests/unit/verbs/datagram_pair.hpp"
 
 namespace cairn::verbs {

@@ -49,7 +49,7 @@ struct VerbsHost {
         const bool worked = worker->turn(now);
         return worked || port.sent() != before;
     }
-    // The next event, which must be of this kind.
+    // Returns the next event, which must be of this kind.
     template <class Kind>
     Kind expect_event() {
         const std::optional<cm::Event> event = connector->poll_event();
@@ -108,7 +108,7 @@ struct VerbsPair : testing::Test {
         made.private_data = private_data;
         return made;
     }
-    // A connection from a new queue pair of a's to one of b's: their ids.
+    // Connects a new queue pair of a's to one of b's. Returns their ids.
     std::pair<ConnectionId, ConnectionId> connect(const QpCapacity& capacity = {}) {
         a.qps.push_back(a.make_qp(capacity));
         b.qps.push_back(b.make_qp(capacity));

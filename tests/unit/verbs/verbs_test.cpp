@@ -1,4 +1,4 @@
-// The objects of the verbs: limits, and what misuse brings.
+// The objects of the verbs: limits, and the effects of misuse.
 #include <array>
 #include <cstring>
 
@@ -112,7 +112,7 @@ TEST_F(VerbsPair, WhatFoundTheSenderFullIsAmongTheCounters) {
 TEST_F(VerbsPair, AnIdleConnectionCostsLittle) {
     EXPECT_LE(kIdleQpBytes, 4096U);
     RecordProperty("idle_bytes", static_cast<int>(kIdleQpBytes));
-    // One SGE a request and a shared receive queue, as of an RPC system.
+    // One SGE a request and a shared receive queue, as an RPC system has.
     EXPECT_LE(idle_qp_bytes({32, 1, 1, 0}), kIdleQpBytes + 3'000);
     EXPECT_GE(idle_qp_bytes({32, 1, 1, 0}), kIdleQpBytes + 32 * 64);
     EXPECT_LE(idle_qp_bytes({}), kIdleQpBytes + 32'000);

@@ -1,4 +1,4 @@
-// Memory windows as objects: who may use which part how, how their keys begin and end.
+// Memory windows as objects: the rights that they give, and the begin and end of their keys.
 #include <array>
 #include <cstring>
 
@@ -12,7 +12,7 @@ struct Windows : VerbsPair {
     static constexpr std::uint32_t kWindowBytes = 512;
 
     Windows() { renew(); }
-    // New queue pairs: an error ends a connection.
+    // Connects new queue pairs: an error ends a connection.
     void renew() { connect(); }
     Qp& owner() { return *b.qps.back(); }
     std::unique_ptr<Mw> make(WindowType type) { return b.device.create_window(*b.pd, type).value(); }
@@ -34,7 +34,7 @@ struct Windows : VerbsPair {
         EXPECT_FALSE(done.empty());
         return done.empty() ? CompletionStatus::BadResponse : done[0].status;
     }
-    // What the peer is told of a request that uses the key.
+    // Returns the status of a peer's request that uses the key.
     CompletionStatus use(WorkOpcode opcode, Rkey key, std::uint64_t address, std::uint32_t bytes) {
         const std::array<Sge, 1> sges{a.mr->sge(0, bytes)};
         SendRequest request;
@@ -85,7 +85,7 @@ TEST_F(Windows, PeersReachItsPartAsItsRightsSayAndNothingElse) {
             renew();
         }
     }
-    EXPECT_EQ(write(region->rkey(), first), CompletionStatus::RemoteAccess);  // itself it gives nothing away
+    EXPECT_EQ(write(region->rkey(), first), CompletionStatus::RemoteAccess);  // the region itself grants nothing
 }
 
 TEST_F(Windows, WhatMayNotBeBoundCompletesInErrorAndGivesNothing) {
@@ -162,7 +162,7 @@ TEST_F(Windows, ARegionUnderABoundWindowStaysAndEndsAfterIt) {
     ASSERT_EQ(bind(*window, part(Right::RemoteWrite)), CompletionStatus::Success);
     EXPECT_FALSE(destroy(region).ok());
     const Rkey old = window->rkey();
-    EXPECT_TRUE(destroy(window).ok());  // bound as it is
+    EXPECT_TRUE(destroy(window).ok());  // while it is bound
     EXPECT_EQ(write(old, first), CompletionStatus::RemoteAccess);
     EXPECT_TRUE(destroy(region).ok());
 }

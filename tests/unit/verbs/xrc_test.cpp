@@ -50,7 +50,7 @@ struct VerbsXrc : VerbsPair {
         made.immediate = 77;
         return made;
     }
-    // To this receive queue, and through to its end: how it ended.
+    // Performs a request to this receive queue. Returns how it ended.
     CompletionStatus perform(WorkOpcode opcode, const XrcSrq& srq, std::uint32_t bytes) {
         const std::array<Sge, 1> sges{a.mr->sge(0, bytes)};
         EXPECT_EQ(initiator->post_send(request(opcode, srq, sges)), PostVerdict::Posted);
@@ -150,7 +150,7 @@ TEST_F(VerbsXrc, WhatIsInUseCanNotBeDestroyed) {
     EXPECT_FALSE(destroy(second_cq).ok());
     EXPECT_FALSE(destroy(second_pd).ok());
     post_receive(*second, 1);
-    // Half a message is there: the packets behind its first are lost.
+    // Half a message is there: the packets after its first are lost.
     b.port.fate = a.port.fate = [sent = 0](std::uint64_t) mutable { return sent++ == 0 ? 1 : 0; };
     const std::array<Sge, 1> sges{a.mr->sge(0, 10'000)};
     ASSERT_EQ(initiator->post_send(request(WorkOpcode::Send, *second, sges)), PostVerdict::Posted);

@@ -121,7 +121,7 @@ TEST(CmGoldenBytes, LinuxResolvesADatagramService) {
     EXPECT_EQ(told.qkey, Qkey{0x01234567});
 }
 
-// A message whose bytes are all zero but for one: what comes of a bit in an octet shared by several fields.
+// Checks a message whose bytes are all zero except one: the fields that a bit sets in an octet of several fields.
 template <class Message>
 Message with_octet(std::size_t at, std::uint8_t octet) {
     MadBytes bytes = CmMad{0, Message{}}.bytes();

@@ -1,4 +1,4 @@
-// crc32() is held against ISA-L.
+// crc32() is compared with ISA-L.
 #include <gtest/gtest.h>
 #include <isa-l/crc.h>
 

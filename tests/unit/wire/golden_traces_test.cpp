@@ -1,6 +1,6 @@
-// Every frame of the golden traces: parsed, rebuilt byte for byte from what was parsed, its ICRC checked; every
-// truncation and every flipped bit noticed. Of other captures ($CAIRN_TRACES) every sound RoCEv2 frame, and the reasons
-// why others are not judged.
+// Every frame of the golden traces: parsed, rebuilt byte for byte from the parsed values, its ICRC checked; every
+// truncation and every flipped bit is noticed. In other captures ($CAIRN_TRACES) every valid RoCEv2 frame is tested;
+// the reasons for leaving others out are printed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace cairn::wire {
 namespace {
 
 constexpr std::size_t kEthernet = net::EthernetHeader::kBytes;
-constexpr std::size_t kMaskedByte = 4;  // of the BTH: not in the ICRC
+constexpr std::size_t kMaskedByte = 4;  // byte of the BTH that is not in the ICRC
 
 struct Golden {
     test::Frame frame;
@@ -29,7 +29,7 @@ struct Golden {
 };
 struct Traces {
     std::vector<Golden> roce;
-    std::vector<Golden> samples;  // those that are changed bit by bit
+    std::vector<Golden> samples;  // the samples that are changed bit by bit
     std::size_t others = 0;
 };
 
@@ -37,7 +37,7 @@ bool is_v4(const test::Frame& frame) {
     return frame[12] == 0x08 && frame[13] == 0x00;
 }
 
-// Independent of the parsers under test: UDP port 4791 over IPv4, or right behind an IPv6 header.
+// Independent of the tested parsers: UDP port 4791 over IPv4, or right after an IPv6 header.
 bool is_roce_v2(const test::Frame& frame) {
     if (frame.size() < kEthernet + 28) {
         return false;
@@ -48,7 +48,7 @@ bool is_roce_v2(const test::Frame& frame) {
     return is_udp && frame.size() >= udp + 8 && frame[udp + 2] == 4791 / 256 && frame[udp + 3] == 4791 % 256;
 }
 
-// Why the frame of a capture, which may have damaged or foreign frames, is not judged; empty: it is.
+// Returns why a frame of a capture, which may have damaged or foreign frames, is not judged; empty: it is.
 std::string why_not(const test::Frame& frame) {
     if (!is_roce_v2(frame)) {
         return "other traffic";
@@ -146,7 +146,7 @@ void append_icrc(test::Frame& out) {
     }
 }
 
-// The frame made anew from the values that parsing it gives. What the link appended to a short frame is copied.
+// Returns the frame rebuilt from its parsed values. Padding of the link after a short frame is copied.
 test::Frame rebuilt(const test::Frame& frame, const port::Datagram& datagram, const Packet& packet) {
     const std::span<const std::uint8_t> ip_packet = std::span(frame).subspan(kEthernet);
     test::Frame out;
@@ -216,7 +216,7 @@ TEST_F(GoldenTraces, EveryTruncatedFrameIsRefused) {
     }
 }
 
-// Cut by someone who makes the lengths below fit: a payload that only lost words is a packet, but not this one.
+// The lengths of the lower headers fit the cut: a payload that lost whole words is a packet, but not this one.
 TEST_F(GoldenTraces, EveryTruncatedDatagramIsRefusedByItsPacketOrItsIcrc) {
     for (const Golden& golden : traces().samples) {
         const port::Datagram datagram = port::parse_frame(golden.frame).value();

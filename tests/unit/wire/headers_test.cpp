@@ -26,7 +26,7 @@ Bytes emitted(const Header& header) {
     return bytes;
 }
 
-// `wire` parses to `value`, which is emitted as `wire` over other bytes; no truncation of `wire` parses.
+// Checks that `wire` parses to `value`, which is emitted as `wire` over other bytes. No truncation of `wire` parses.
 template <class Header>
 void expect_both_ways(const Bytes& wire, const Header& value) {
     ASSERT_EQ(wire.size(), Header::kBytes);

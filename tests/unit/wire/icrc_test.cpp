@@ -1,5 +1,5 @@
-// The ICRC of two packets of a Linux Soft-RoCE peer (all its traces: golden_traces_test), what counts in it and what
-// does not, and its fast form against the reference.
+// The ICRC of two packets of a Linux Soft-RoCE peer (all its traces: golden_traces_test), the bytes that count in it,
+// and its fast form compared with the reference.
 #include "lib/wire/icrc.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Icrc, IsTheOneThatALinuxPeerSends) {
 TEST(Icrc, CountsEveryBitButThoseThatRoutersChange) {
     for (const GoldenIcrc* golden : {&kV4, &kV6}) {
         const bool v6 = golden == &kV6;
-        for (std::size_t bit = 8; bit < golden->ip_packet.size() * 8; ++bit) {  // the first byte is apart
+        for (std::size_t bit = 8; bit < golden->ip_packet.size() * 8; ++bit) {  // the first byte is tested separately
             GoldenIcrc changed = *golden;
             changed.ip_packet[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
             const bool masked =

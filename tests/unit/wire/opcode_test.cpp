@@ -1,4 +1,4 @@
-// The opcode table against one written out by hand, over all 256 values.
+// The opcode table compared with one written by hand, over all 256 values.
 #include "lib/wire/opcode.hpp"
 
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@ struct Expected {
     std::string name;
     char place;    // First, Middle, Last, Only
     char role;     // Request, Response (P), Acknowledge, Notification
-    bool payload;  // may carry some
+    bool payload;  // may carry a payload
     HeaderSet headers;
     std::size_t header_bytes;
 };
 
-// IBTA vol. 1, 9.2.1 and the header lists beside it, by the low five bits.
+// IBTA vol. 1, 9.2.1 and the lists of headers next to it, by the low five bits.
 const std::map<unsigned, Expected> kReliable{
     {0x00, {"SEND First", 'F', 'R', true, HeaderSet::of<>(), 12}},
     {0x01, {"SEND Middle", 'M', 'R', true, HeaderSet::of<>(), 12}},

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A payload whose bytes differ from one another, from a dirty buffer's and from a pad's.
+// Returns a payload whose bytes differ from one another, from a dirty buffer's and from a pad's.
 Bytes payload_of(std::size_t size) {
     Bytes payload;
     for (std::size_t i = 1; i <= size; ++i) {
@@ -20,7 +20,7 @@ Bytes payload_of(std::size_t size) {
     return payload;
 }
 
-// BTH ... ICRC (four bytes 0xee) as a sender would put it together.
+// Returns BTH ... ICRC (four bytes 0xee) as a sender would assemble it.
 Bytes datagram_of(const Packet& packet) {
     Bytes bytes(packet.bytes() + 7, 0xa5);
     std::size_t at = packet.emit(bytes);
@@ -40,7 +40,7 @@ Drop reason_of(const Bytes& datagram) {
     return parsed.ok() ? Drop::Count : parsed.reason();
 }
 
-// A packet of the opcode with no field of zero.
+// Returns a packet of the opcode without a field of zero.
 Packet filled(const OpcodeTraits& traits) {
     Packet packet(traits.service, traits.operation);
     Bth bth;

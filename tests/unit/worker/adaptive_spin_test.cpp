@@ -21,7 +21,7 @@ protected:
             return preemptions;
         });
     }
-    // Idle turns every microsecond; the last advice.
+    // Takes idle turns every microsecond. Returns the last advice.
     Advice idle_for(Duration span) {
         Advice advice = Advice::Spin;
         for (const Instant end = now + span; now < end;) {
@@ -30,19 +30,19 @@ protected:
         }
         return advice;
     }
-    // Work, and then nothing for longer than a spin lasts.
+    // Brings work, and then nothing for longer than a spin lasts.
     void fail_a_spin() {
         work();
         idle_for(AdaptiveSpin::kMost);
     }
-    // Work that comes so long after the last, until that is usual.
+    // Brings work this long after the last, until that is usual.
     void get_used_to(Duration wait) {
         for (int i = 0; i < 50; ++i) {
             work();
             now = now + wait;
         }
     }
-    // What it does about work that comes now.
+    // Returns whether it spins after work that comes now.
     bool spins_after_work() {
         work();
         return idle_for(microseconds(10)) == Advice::Spin;
@@ -115,7 +115,7 @@ TEST_F(AdaptiveSpinTest, TriesOneSpinAgainEveryFewMilliseconds) {
     EXPECT_LE(spins, 9);
 }
 
-// Two sleepers wake each other: each takes its time to come back. One spin that outlasts that gets them out.
+// Two sleepers wake each other, and each needs time to wake up. One spin longer than that gets them out.
 TEST_F(AdaptiveSpinTest, AProbeOutlastsAPeerThatHasToWakeUp) {
     fail_a_spin();
     fail_a_spin();
@@ -163,7 +163,7 @@ TEST_F(AdaptiveSpinTest, ATurnThatTookLongWithoutAPreemptionIsForgiven) {
     now = now + AdaptiveSpin::kProbe;
     EXPECT_TRUE(spins_after_work());
     for (int i = 0; i < 10; ++i) {
-        now = now + milliseconds(4);  // a long handler, or the hypervisor's doing
+        now = now + milliseconds(4);  // a long handler, or a pause by the hypervisor
         EXPECT_TRUE(spins_after_work());
     }
 }
@@ -187,7 +187,7 @@ TEST_F(AdaptiveSpinTest, SleepsAtOnceAfterWorkOnlyOnceSpinningEnded) {
     fail_a_spin();
     work();
     EXPECT_TRUE(spin.may_sleep_at_once());
-    now = now + milliseconds(1);  // asleep: no turn that took long
+    now = now + milliseconds(1);  // it slept: this was no long turn
     work();
     idle();
     EXPECT_EQ(asked, 0);

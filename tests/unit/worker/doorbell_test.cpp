@@ -29,14 +29,14 @@ bool is_readable(int fd, int timeout_ms = 0) {
     return poll(&one, 1, timeout_ms) == 1;
 }
 
-// How often this thread went to sleep.
+// Returns how often this thread went to sleep.
 long sleeps_of_this_thread() {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nvcsw;
 }
 
-// The parameter: true for a worker that sleeps in a socket, false for one that naps.
+// The parameter is true for a worker that sleeps in a socket, false for one that naps.
 class DoorbellTest : public testing::TestWithParam<bool> {
 protected:
     static constexpr Duration kLong = seconds(5);  // a bound against hanging
@@ -52,9 +52,9 @@ protected:
         }
         worker = Worker::create(*port_, {.max_queue_pairs = 4, .max_regions = 4}, now).value();
     }
-    // Sleeps that nothing happens in before the test fails.
+    // Returns the number of sleeps without an event after which the test fails.
     [[nodiscard]] int many_sleeps() const { return worker->can_wait() ? 2 : 50'000; }
-    // Sleeps and turns until `done`.
+    // Sleeps and takes turns until `done`.
     template <class Done>
     [[nodiscard]] bool sleep_until(const Done& done) {
         for (int i = 0; i < many_sleeps() && !done(); ++i) {
@@ -84,7 +84,7 @@ TEST_P(DoorbellTest, AnotherProcessWakesAWorkerThatIsAsleep) {
     EXPECT_EQ(shard.bell->wakes(), 1U);
 }
 
-// Where no thread goes to sleep, it is not the end of a nap that woke it.
+// If no thread goes to sleep, the end of a nap has not woken it.
 TEST_P(DoorbellTest, ARingAfterTheLastLookKeepsTheWorkerFromSleeping) {
     constexpr int kTimes = 1'000;
     Shard shard(*worker, *channel);
@@ -112,13 +112,13 @@ TEST_P(DoorbellTest, WhatIsAskedBeforeTheLastLookIsNotSleptThrough) {
     EXPECT_FALSE(ask(*channel, shard.bell->fd()));  // nor after its turn
 }
 
-// The worker sleeps after each turn. In a socket it sleeps for as long as nobody wakes it.
+// The worker sleeps after each turn. In a socket it sleeps until it is woken.
 TEST_P(DoorbellTest, NoneOfAHundredThousandRingsIsLost) {
     constexpr std::uint32_t kRings = 100'000;
     Shard shard(*worker, *channel);
     Process client([this, &shard] {
         for (std::uint32_t i = 1; i <= kRings; ++i) {
-            if (i % 2 == 0) {  // else at any moment of its way into sleep
+            if (i % 2 == 0) {  // otherwise at any moment on its way into sleep
                 await_sleep(*channel);
             }
             (void)ask(*channel, shard.bell->fd());
@@ -135,7 +135,7 @@ TEST_P(DoorbellTest, NoneOfAHundredThousandRingsIsLost) {
         ASSERT_LT(in_vain, many_sleeps()) << "slept through " << before + 1;
     }
     EXPECT_TRUE(client.wait());
-    worker->wait(now, now);  // the last one may have been answered before its write
+    worker->wait(now, now);  // the last ring may have been answered before its write
     worker->turn(now);
     EXPECT_GT(channel->woke, kRings / 4);
     EXPECT_LE(shard.bell->wakes(), channel->woke);
@@ -153,7 +153,7 @@ TEST_P(DoorbellTest, EachIsHeardByItselfAlsoIfManyRingAtATime) {
     worker->wait(now, now);
     for (std::size_t i = 0; i < kBells; i += 2) {
         EXPECT_TRUE(ring(words[i], bells[i]->fd()));
-        EXPECT_FALSE(ring(words[i], bells[i]->fd()));  // one is enough
+        EXPECT_FALSE(ring(words[i], bells[i]->fd()));  // one ring is enough
     }
     for (int i = 0; i < 3; ++i) {
         worker->turn(now);
@@ -197,7 +197,7 @@ TEST_P(DoorbellTest, OneThatEndedWakesNobodyThoughTheOtherProcessHasItStill) {
         worker->wait(now, now);
         EXPECT_EQ(other->word.asleep, 1U);
     }
-    EXPECT_EQ(other->word.asleep, 0U);  // who rings makes no system call
+    EXPECT_EQ(other->word.asleep, 0U);  // ringing makes no system call
     worker->turn(now);
     const long before = sleeps_of_this_thread();
     for (int i = 0; i < 100; ++i) {
@@ -210,13 +210,13 @@ TEST_P(DoorbellTest, OneThatEndedWakesNobodyThoughTheOtherProcessHasItStill) {
     close(kept);
 }
 
-// A client may do with its word and its descriptor what it likes.
+// A client may do anything with its word and its descriptor.
 TEST_P(DoorbellTest, WhoAbusesItsDoorbellKeepsNobodyElseFromWakingTheWorkerNorTheWorkerFromSleeping) {
     Shard honest(*worker, *channel);
     auto other = map_channel();
     Shard abused(*worker, *other);
     other->word.asleep = ~0U;
-    EXPECT_TRUE(ring(other->word, abused.bell->fd()));  // it finds asleep who is awake
+    EXPECT_TRUE(ring(other->word, abused.bell->fd()));  // its word says that the worker sleeps, though it is awake
     EXPECT_EQ(eventfd_write(abused.bell->fd(), ~std::uint64_t{0} - 2), 0);
     EXPECT_NE(eventfd_write(abused.bell->fd(), 1), 0);  // full
     worker->wait(now, now + kLong);
@@ -255,7 +255,7 @@ TEST_P(DoorbellTest, WithoutADescriptorLeftTheOperatorHearsWhatHelps) {
 INSTANTIATE_TEST_SUITE_P(Ports, DoorbellTest, testing::Bool(),
                          [](const auto& each) { return each.param ? "Socket" : "Memory"; });
 
-// For event loops.
+// The same doorbells in event loops.
 class DoorbellOfALoopTest : public DoorbellTest {
 protected:
     void check_descriptor() {
@@ -264,7 +264,7 @@ protected:
         EXPECT_EQ(worker->prepare_sleep(now), Instant::never());
         EXPECT_FALSE(is_readable(fd));
         const auto other = map_channel();
-        Shard late(*worker, *other);  // hung while the worker is about to sleep
+        Shard late(*worker, *other);  // attached while the worker is about to sleep
         EXPECT_TRUE(ask(*other, late.bell->fd()));
         EXPECT_TRUE(is_readable(fd, 2'000));
         EXPECT_EQ(worker->prepare_sleep(now), now);  // twice before its turn

@@ -31,7 +31,7 @@ TEST(Mailbox, HandsOutInTheOrderOfPosts) {
     EXPECT_TRUE(box.empty());
 }
 
-// What is posted while the mail is handed out comes the next time.
+// Mail that is posted while mail is handed out comes the next time.
 TEST(Mailbox, AnItemMayBePostedAgainAsItIsTaken) {
     Mailbox<Item> box;
     Item item;

@@ -138,7 +138,7 @@ TEST_F(WorkerTest, OneThatIsCalledWhenItIsDueIsCalledThenAndOnce) {
     worker->turn(now + milliseconds(1));
     EXPECT_EQ(timed.turns, 1);
     EXPECT_EQ(worker->next_deadline(), now + milliseconds(2));
-    other.acts = [&] { other.tenancy.wake_at(now + milliseconds(3)); };  // anew, as it is called
+    other.acts = [&] { other.tenancy.wake_at(now + milliseconds(3)); };  // again, while it is called
     worker->turn(now + milliseconds(2));
     EXPECT_EQ(other.turns, 1);
     EXPECT_EQ(worker->next_deadline(), now + milliseconds(3));
@@ -202,13 +202,13 @@ TEST_F(WorkerTest, AThreadWithoutTheBatonDoesNothing) {
     EXPECT_EQ(guest.turns, 2);
 }
 
-// Threads without a worker of their own: no two are in a turn at a time, and what is left in the mail is done.
+// Threads without a worker of their own: no two take a turn at a time, and all mail is handled.
 TEST_F(WorkerTest, ThreadsShareAWorkerByItsBatonAndItsMail) {
     constexpr int kThreads = 3;
     constexpr int kLetters = 2'000;
     const auto worker = make();
     Guest guest(*worker);
-    int inside = 0;  // no atomic: the baton orders them
+    int inside = 0;  // not atomic: the baton orders the accesses
     guest.acts = [&] {
         EXPECT_EQ(++inside, 1);
         --inside;
@@ -235,7 +235,7 @@ TEST_F(WorkerTest, ThreadsShareAWorkerByItsBatonAndItsMail) {
     }
 }
 
-// Sleepers are woken by mail. The times are bounds against hanging, not measurements.
+// Mail wakes sleepers. The times are bounds against hanging, not measurements.
 class SleepTest : public testing::Test {
 protected:
     using Clock = std::chrono::steady_clock;
