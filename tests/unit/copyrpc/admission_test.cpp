@@ -1,4 +1,4 @@
-// Peers that ask for a connection: whom an endpoint takes, what they cost, and what they find.
+// Peers that ask for a connection: which of them an endpoint accepts, their cost, and the memory that they get.
 #include "tests/unit/copyrpc/stranger.hpp"
 
 namespace cairn::copyrpc {
@@ -41,20 +41,20 @@ TEST_F(CopyrpcAdmission, ARingHasNothingOfItsFormerSession) {
     run_all(milliseconds(1));
     const int executed = static_cast<int>(server.endpoint->statistics().requests_handled);
     client.endpoint->disconnect(session, now);
-    for (int i = 0; i < 3000; ++i, now = now + milliseconds(5)) {  // until its memory is free
+    for (int i = 0; i < 3000; ++i, now = now + milliseconds(5)) {  // until the session's memory is free
         client.turn(now);
         server.turn(now);
     }
     ASSERT_EQ(server.endpoint->sessions_open(), 0U);
     ask(hello());
     ASSERT_TRUE(stranger.peer.has_value());
-    stranger.write(3, 0);  // a batch as long as that one was, of which nothing is written
+    stranger.write(3, 0);  // a batch as long as the earlier one, of which nothing is written
     run_all(milliseconds(5));
     EXPECT_EQ(static_cast<int>(server.endpoint->statistics().requests_handled), executed);
     EXPECT_EQ(breaches(Breach::BadHeader), 1U);
 }
 
-// More of them than the connector looks at in a turn, so that some of their batches come before Established.
+// There are more of them than the connector looks at in a turn, so that some of their batches come before Established.
 TEST_F(CopyrpcAdmission, BreachesBeforeAConnectionIsEstablishedLeaveNothingBehind) {
     std::vector<std::unique_ptr<Stranger>> many;
     bool speak = true;
@@ -71,7 +71,7 @@ TEST_F(CopyrpcAdmission, BreachesBeforeAConnectionIsEstablishedLeaveNothingBehin
             one.look();
         }
         ASSERT_TRUE(one.peer.has_value());
-        one.worker->turn(now);  // its word that it is ready is lost
+        one.worker->turn(now);  // its message that it is ready is lost
     }
     for (const auto& one : many) {
         one->write(0);
@@ -85,7 +85,7 @@ TEST_F(CopyrpcAdmission, BreachesBeforeAConnectionIsEstablishedLeaveNothingBehin
     EXPECT_EQ(server.endpoint->sessions_open(), 0U);
 }
 
-// They ask in the names of others, hence never answer.
+// They ask in the names of other hosts, so their requests are never followed up.
 TEST_F(CopyrpcAdmission, PeersThatOnlyAskTakeOneRingEachAndNobodysPlace) {
     std::vector<std::unique_ptr<Stranger>> many;
     const RawHello raw = hello();
@@ -106,7 +106,7 @@ TEST_F(CopyrpcAdmission, PeersThatOnlyAskTakeOneRingEachAndNobodysPlace) {
     (void)post(session, 1);
     run(milliseconds(1));
     EXPECT_EQ(count(CallStatus::Ok), 1U);
-    Stranger& latest = *many.back();  // it is there after all, and has its place yet
+    Stranger& latest = *many.back();  // this one does follow up, and still has its place
     for (int i = 0; i < 50; ++i, now = now + microseconds(20)) {
         server.turn(now);
         latest.worker->turn(now);
@@ -135,7 +135,7 @@ TEST_F(CopyrpcAdmission, ASessionInUseIsNoStrangersPlace) {
     EXPECT_EQ(server.endpoint->statistics().links.refused, 1U);
 }
 
-// Peers that were killed still owe their word at the end of their connections.
+// Killed peers do not send the last message of their connections.
 TEST_F(CopyrpcAdmission, SessionsOfPeersThatWentAreForOthers) {
     std::vector<std::unique_ptr<Stranger>> many;
     const RawHello raw = hello();
@@ -173,7 +173,7 @@ TEST_F(CopyrpcAdmission, OfARingLargerThanOursAPartIsUsed) {
     EXPECT_EQ(server.pool.live_bytes(), 2U * kRing);
 }
 
-// Calls that a session has room for, and more, where a client has longer rings than its server writes to.
+// More calls than a session has room for, if a client has longer rings than its server writes to.
 class CopyrpcUnlikeRings : public TwoHosts {
 protected:
     CopyrpcUnlikeRings() : TwoHosts(with_ring(512U << 10U), with_ring(64U << 10U)) {}

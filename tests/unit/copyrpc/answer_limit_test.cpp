@@ -1,4 +1,4 @@
-// The longest answers that request types may be registered with.
+// The longest answers for which request types may be registered.
 #include "tests/unit/copyrpc/two_hosts.hpp"
 
 namespace cairn::copyrpc {

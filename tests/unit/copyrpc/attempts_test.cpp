@@ -1,4 +1,4 @@
-// Calls that are tried: posted if there is room at once, and else a word when there is.
+// Calls that are tried: they are posted if there is room at once; otherwise the caller is notified when there is.
 #include "tests/unit/copyrpc/two_hosts.hpp"
 
 namespace cairn::copyrpc {
@@ -39,7 +39,7 @@ protected:
         };
         return client.endpoint->try_post(session, call, now);
     }
-    // Tries until there is no room, or the wanted number was posted.
+    // Tries until there is no room, or the wanted number is posted.
     void try_all() {
         while (posted < wanted) {
             const Tried tried = attempt(100);
@@ -91,7 +91,7 @@ TEST_F(CopyrpcAttempts, RequestsThatArePutOffTakeTheRoomForAnswersFirst) {
     goes_on = false;
     Tried tried;
     while ((tried = attempt(1, kKeep)).attempt == Attempt::Posted) {
-        run(microseconds(100));  // read, hence out of the ring
+        run(microseconds(100));  // read by the server, so out of the ring
     }
     EXPECT_EQ(tried.attempt, Attempt::InsufficientCredit);
     EXPECT_EQ(told, 0);

@@ -22,7 +22,7 @@ struct Pool {
     std::unique_ptr<rpc::BackgroundPool> pool;
 };
 
-// Only the server has background handlers; the client shares its configuration and must not share its pool.
+// Only the server has background handlers. The client shares its configuration and must not share its pool.
 class CopyrpcBackground : public testing::Test {
 protected:
     explicit CopyrpcBackground(bool stepped = true, std::uint32_t jobs_per_thread = 1)
@@ -86,7 +86,7 @@ protected:
     std::vector<std::pair<std::uint64_t, CallStatus>> results;
 };
 
-// The thread has a copy, so the request's blocks are the caller's again.
+// The thread has a copy, so the request's blocks are free for the caller.
 TEST_F(CopyrpcBackground, ARequestThatAThreadHasStopsNobody) {
     server->endpoint->set_handler(
         kEcho,
@@ -120,7 +120,7 @@ TEST_F(CopyrpcBackground, ARequestThatWaitedForAJobLetsOthersGoOnOnceItHasOne) {
     }
     run(milliseconds(50));
     EXPECT_LT(results.size(),
-              900U);  // of three requests the third holds its session's ring: both jobs are another session's
+              900U);  // the third of three requests holds its session's ring: both jobs belong to another session
     EXPECT_TRUE(threads.pool->run_one());
     run(milliseconds(50));
     EXPECT_EQ(results.size(), 997U);

@@ -1,12 +1,12 @@
-// Peers that lend memory which they do not have, or answer where nothing was lent: their connection closes with a
-// reason, others live on.
+// Peers that lend memory that they do not have, or that answer without a lent room: their connection closes with a
+// reason, and others stay open.
 #include "tests/unit/copyrpc/stranger.hpp"
 
 namespace cairn::copyrpc {
 namespace {
 
 constexpr std::uint32_t kRingAt = 16384;  // the stranger's ring in its memory
-constexpr std::uint32_t kAt = 32768;      // what it lends
+constexpr std::uint32_t kAt = 32768;      // the memory that it lends
 
 class CopyrpcBadPlaces : public CopyrpcStranger {
 protected:
@@ -17,7 +17,7 @@ protected:
         Hello{kRing, 16, stranger.mr->address() + kRingAt, stranger.mr->rkey(), rpc::kMaxMessageBytes}.emit(raw);
         ask(raw);
         ASSERT_TRUE(stranger.peer.has_value());
-        for (int i = 0; i < 8; ++i) {  // for batches that come
+        for (int i = 0; i < 8; ++i) {  // for arriving batches
             EXPECT_EQ(stranger.qp->post_receive(verbs::ReceiveRequest{}), verbs::PostVerdict::Posted);
         }
     }
@@ -30,7 +30,7 @@ protected:
         message.room = room;
         return message;
     }
-    // The stranger's connection is closed for its place; the client's goes on.
+    // Checks that the stranger's connection is closed for its place, and that the client's goes on.
     void expect_closed() {
         EXPECT_EQ(breaches(Breach::BadPlace), 1U);
         EXPECT_EQ(server.endpoint->statistics().links.peers_lost, 1U);
@@ -39,11 +39,11 @@ protected:
         run_all(milliseconds(10));
         EXPECT_EQ(count(CallStatus::Ok) + count(CallStatus::ResponseTooLong), 1U);
     }
-    // The message in the first batch that came into the stranger's ring.
+    // Returns the message in the first batch that came into the stranger's ring.
     std::optional<Message> first_in_ring() {
         return Message::parse(stranger.memory().subspan(kRingAt + kBlockBytes, 4 * kBlockBytes));
     }
-    // The server calls the stranger, with a long request and room for a long answer.
+    // Makes the server call the stranger, with a long request and room for a long answer.
     void be_called() {
         meet();
         long_request.resize(5000, 0x5a);
@@ -61,7 +61,7 @@ protected:
         lent = first_in_ring();
         ASSERT_TRUE(lent && lent->elsewhere && lent->room);
     }
-    // READs from there into the stranger's memory.
+    // READs from that place into the stranger's memory.
     void read(const Place& from, std::uint64_t offset, std::uint32_t bytes) {
         const std::array<verbs::Sge, 1> pieces{stranger.mr->sge(kAt, bytes)};
         verbs::SendRequest request;
@@ -194,7 +194,7 @@ TEST_F(CopyrpcBadPlaces, AnAnswerThatWasWrittenIsThere) {
     EXPECT_EQ(answer.span()[2999], 0x77);
 }
 
-// It is told as written, but was not.
+// The peer reports it as written, but it was not.
 TEST_F(CopyrpcBadPlaces, ARoomHoldsNothingOfOthers) {
     std::array<rpc::MsgBuffer, 8> former{};
     for (rpc::MsgBuffer& each : former) {
@@ -216,7 +216,7 @@ TEST_F(CopyrpcBadPlaces, ARoomHoldsNothingOfOthers) {
     EXPECT_EQ(std::vector(got.begin(), got.end()), std::vector<std::uint8_t>(3000));
 }
 
-// Its ring was another client's before, and its batch says that it is longer than what was written.
+// The stranger's ring was another client's before. Its batch claims to be longer than the written bytes.
 TEST_F(CopyrpcBadPlaces, ABatchThatSaysTooMuchHoldsNothingOfOthers) {
     constexpr std::uint8_t kSecret = 0xa7;
     session = connect();
@@ -237,7 +237,7 @@ TEST_F(CopyrpcBadPlaces, ABatchThatSaysTooMuchHoldsNothingOfOthers) {
     const std::vector<std::uint8_t> payload(400);
     message.payload = payload;
     compose(message, {0, 1, 0, 0, 0});
-    stranger.write(1 + message.blocks(), 2 * kBlockBytes);  // the headers alone
+    stranger.write(1 + message.blocks(), 2 * kBlockBytes);  // only the headers
     run_all(milliseconds(5));
     const std::optional<Message> echo = Message::parse(stranger.memory().subspan(kRingAt + kBlockBytes, kRing / 2));
     ASSERT_TRUE(echo && echo->answer);

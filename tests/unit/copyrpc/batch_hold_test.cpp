@@ -12,7 +12,7 @@ struct CopyrpcBatchHold : testing::Test {
     BatchHold hold;
     Instant now{1'000'000};
 
-    // Batches of one message, so far apart.
+    // Sends batches of one message at this distance.
     void leave(int batches, Duration apart) {
         for (int i = 0; i < batches; ++i) {
             now = now + apart;

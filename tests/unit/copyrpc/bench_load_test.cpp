@@ -87,7 +87,7 @@ TEST_F(BenchLoadOverCopyrpc, CallsThatAreTooLongNameTheRing) {
     EXPECT_NE(load->figures().failure().find("--ring"), std::string::npos) << load->figures().failure();
 }
 
-// What a ring of the chosen length takes is judged by the shape that the ends use.
+// The shape that the ends use says which lengths a chosen ring carries.
 TEST(RingChoice, TheRingTakesWhatItWasChosenFor) {
     for (const std::uint32_t bytes : {0U, 32U, 1000U, 4096U, 8000U, copyrpc::kLongestInRing}) {
         for (const std::uint32_t calls : {1U, 8U, 64U}) {

@@ -1,4 +1,4 @@
-// Hosts that ask for connections and never answer.
+// Hosts that ask for connections and then stay silent.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace cairn::copyrpc {
 
-// Requests of made-up hosts, each another one: its sender's name, queue pair and adapter are new.
+// Requests of made-up hosts. Each is another host: its sender's name, queue pair and adapter are new.
 class Crowd {
 public:
-    // What the server answers is lost.
+    // Makes hosts that do not receive the server's answers.
     explicit Crowd(test::WirePort& server) : to_(server.local_address()) {
         port_.join(server);
         server.loses_strays = true;
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::uint32_t asked() const noexcept { return asked_; }
 
 private:
-    // It asks for the longest times that there are.
+    // Returns a request with the longest timeouts that are possible.
     [[nodiscard]] wire::Req request(const net::IpAddress& source) const {
         wire::Req req;
         req.local_comm_id = wire::CommId{0x10000 + asked_};

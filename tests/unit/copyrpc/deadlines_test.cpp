@@ -33,7 +33,7 @@ protected:
         EXPECT_EQ(client.endpoint->post(session, timed(tag, deadline), now).verdict, PostVerdict::Posted);
         posting = false;
     }
-    // Its completion posts the call anew, with the same deadline.
+    // Posts a call whose completion posts it again, with the same deadline.
     void post_stubbornly() {
         Call call = timed(0, now);
         call.completion = [](void* context, const rpc::CallResult& result) {
@@ -45,7 +45,7 @@ protected:
         };
         EXPECT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
     }
-    // The requests that nobody answers take all room for answers.
+    // Uses up all room for answers with requests that get no answer.
     void use_up_room() {
         for (std::uint64_t tag = 100; tag < 102; ++tag) {
             ASSERT_EQ(post(session, tag, 32, kKeep).verdict, PostVerdict::Posted);
@@ -86,7 +86,7 @@ TEST_F(CopyrpcDeadlines, WhoPostsAnewWhatIsOverHoldsNobodyUp) {
     EXPECT_EQ(client.endpoint->calls_pending(), 0U);
 }
 
-// The clock of deadlines looks at them once in a tenth of a millisecond.
+// The clock of deadlines checks them once in a tenth of a millisecond.
 TEST_F(CopyrpcDeadlines, ACallWhoseTimePassesWhileItWaitsForRoomIsNotSent) {
     use_up_room();
     now = Instant{now.ns / rpc::Deadlines::kSlot.ns * rpc::Deadlines::kSlot.ns} + rpc::Deadlines::kSlot;
@@ -106,7 +106,7 @@ TEST_F(CopyrpcDeadlines, ACallWhoseTimePassesWhileItWaitsForRoomIsNotSent) {
     EXPECT_EQ(client.endpoint->calls_pending(), 0U);
 }
 
-// The callers of others are not told within post(), and nobody is told twice.
+// Callers of other calls get no completion within post(), and no caller gets two.
 TEST_F(CopyrpcDeadlines, WhatIsOverIsToldInTheTurnWhoeverPosts) {
     use_up_room();
     post_timed(1, now + microseconds(2));

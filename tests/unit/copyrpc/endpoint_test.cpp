@@ -1,4 +1,4 @@
-// An endpoint where things go wrong: losses, small rings, full queues, silent and dead peers, refusals.
+// An endpoint under difficulties: losses, small rings, full queues, silent and dead peers, refusals.
 #include "rpc/copyrpc/endpoint.hpp"
 
 #include <random>

@@ -1,4 +1,5 @@
-// Floods of requests that are never followed up: who is served meanwhile, what they take, and what is left of them.
+// Floods of requests that are never followed up: service for others meanwhile, the cost of the requests, and what is
+// left.
 #include <array>
 #include <functional>
 
@@ -8,7 +9,7 @@
 namespace cairn::copyrpc {
 namespace {
 
-// Who asks, by its number.
+// Returns the address of a host by its number.
 using Source = std::function<net::IpAddress(std::uint32_t)>;
 
 net::IpAddress made_up(std::uint32_t number) {
@@ -30,7 +31,7 @@ protected:
         config.sessions_max = config.host_sessions_max = sessions_max;
         return config;
     }
-    // A turn of both, before which so many strangers ask.
+    // Takes a turn of both, before which this many strangers ask.
     void turn(std::uint32_t strangers, const Source& source) {
         for (std::uint32_t i = 0; i < strangers; ++i) {
             crowd.ask(source(crowd.asked()), greeting, now);
@@ -43,11 +44,11 @@ protected:
     cm::Manager& connections() { return server.home->manager(); }
 
     Crowd crowd{server.port};
-    std::array<std::uint8_t, 56> greeting{};  // all that fits
+    std::array<std::uint8_t, 56> greeting{};  // the longest greeting that fits
 };
 
-// The server's sessions, and how many of them are in use before the flood. The endpoint chooses who gives way if it has
-// room for fewer strangers than its backlog; else the connection manager does.
+// The server's sessions, and how many of them are in use before the flood. The endpoint chooses the session to drop if
+// it has room for fewer strangers than its backlog; else the connection manager does.
 struct Occupancy {
     std::uint16_t sessions_max;
     std::uint16_t in_use;
@@ -76,7 +77,7 @@ protected:
         turns(10, strangers, source);
         EXPECT_EQ(count(CallStatus::Ok), before + 1);
     }
-    // Connects, calls and leaves while so many strangers ask in each turn.
+    // Connects, calls and leaves while this many strangers ask in each turn.
     void expect_service(std::uint32_t strangers, const Source& source) {
         client.events.clear();
         const auto session = client.endpoint->connect(server.port.local_address(), kService, now);
@@ -106,7 +107,7 @@ protected:
         EXPECT_EQ(connections().connections(), in_use.size()) << "names and queue pairs may come again";
         expect_service(0, made_up);
     }
-    // Each stranger is counted once.
+    // Checks that each stranger is counted once.
     void expect_account() {
         EXPECT_EQ(links().refused + links().displaced + links().unanswered +
                       connections().counters().of(cm::Counter::BacklogFull),
@@ -115,7 +116,8 @@ protected:
         EXPECT_EQ(links().peers_lost, 0U);
     }
 
-    static constexpr std::uint32_t kStrangersMost = 8192;  // of the connection manager, with those that ended lately
+    static constexpr std::uint32_t kStrangersMost = 8192;  // of the connection manager, including those that ended
+                                                           // lately
     std::vector<SessionId> in_use;
     std::uint64_t guests = 0;
     std::uint64_t tag = 0;
@@ -151,13 +153,13 @@ INSTANTIATE_TEST_SUITE_P(Occupancies, CopyrpcFlood,
 
 class CopyrpcLargeFlood : public Flooded {
 protected:
-    static constexpr std::uint16_t kSessions = 4096;  // as many as there may be
+    static constexpr std::uint16_t kSessions = 4096;  // the largest number
 
     CopyrpcLargeFlood() : Flooded(kSessions) { server.port.hold_paths(4096); }
 };
 
-// Each that waits for its peer holds a path. When strangers hold theirs, the port takes nothing of hosts that it does
-// not know.
+// Each session that waits for its peer holds a path. While strangers hold all their paths, the port takes no packets of
+// unknown hosts.
 TEST_F(CopyrpcLargeFlood, StrangersLeavePathsToOthers) {
     for (int i = 0; i < kSessions; ++i) {
         turn(1, made_up);

@@ -1,4 +1,4 @@
-// The flow by READs: ends that learn of room from headers, and READ their peer's word when they run short.
+// Flow control by READs: ends learn of room from headers, and READ their peer's word when they run short.
 #include <random>
 
 #include "tests/unit/copyrpc/stranger.hpp"
@@ -47,7 +47,7 @@ TEST_F(CopyrpcReads, CallsSurviveLosses) {
     EXPECT_EQ(count(CallStatus::Ok), 500U);
 }
 
-// Its caller has nothing to send in the end, and the server nothing but answers: nobody says that there is room.
+// In the end its caller has nothing to send, and the server sends only answers: no message says that there is room.
 TEST_F(CopyrpcReads, AnswersThatFindNoRoomWaitInOrder) {
     const SessionId session = connect();
     std::vector<std::uint64_t> order;
@@ -97,7 +97,7 @@ TEST_F(CopyrpcReads, ARingThatIsRetainedGoesOnOnceItIsReleased) {
     EXPECT_EQ(count(CallStatus::Ok), 99U);
 }
 
-// One READ at a time, and none when there is nothing to be had.
+// One READ at a time, and none if there is no room to gain.
 TEST_F(CopyrpcReads, AnIdleEndReadsNothing) {
     const SessionId session = connect();
     for (std::uint64_t tag = 1; tag <= 200; ++tag) {
@@ -109,7 +109,7 @@ TEST_F(CopyrpcReads, AnIdleEndReadsNothing) {
     run(milliseconds(50));
     EXPECT_EQ(words_read(), before);
     retains = empty_answers = true;
-    for (std::uint64_t tag = 201; tag <= 208; ++tag) {  // most of the ring, and nothing waits
+    for (std::uint64_t tag = 201; tag <= 208; ++tag) {  // most of the ring; none waits
         (void)post(session, tag, 350, kKeep);
     }
     run(milliseconds(50));
@@ -123,7 +123,7 @@ TEST_F(CopyrpcReads, OneReadIsUnderWayAtATime) {
         (void)post(session, tag, 300, kKeep);
     }
     for (int i = 0; i < 50; ++i) {
-        (void)client.worker->turn(now);  // its server is silent
+        (void)client.worker->turn(now);  // its server takes no turn
         (void)post(session, 1000U + static_cast<std::uint64_t>(i), 8);
     }
     EXPECT_LE(client.endpoint->statistics().words_read, 1U);

@@ -13,7 +13,7 @@ namespace cairn::copyrpc {
 
 constexpr std::uint16_t kService = 7472;
 
-// The smallest rings, the fewest batches under way, and no longer messages.
+// Returns a configuration with the smallest rings, the fewest batches under way, and no longer messages.
 inline EndpointConfig small_config(std::uint32_t answer_bytes) {
     EndpointConfig config;
     config.ring_bytes = RingShape::kLeastBytes;
@@ -43,7 +43,7 @@ struct Host {
         config.seed = {seed, 1};
         return config;
     }
-    // True if it did something.
+    // Takes a turn. Returns true if it did something.
     bool turn(Instant now) {
         const std::uint64_t before = port.sent();
         return worker->turn(now) || port.sent() != before;

@@ -1,4 +1,4 @@
-// Peers of an endpoint that write what they like: their connection closes with a reason, others live on.
+// Peers of an endpoint that write arbitrary bytes: their connection closes with a reason, and others stay open.
 #include "tests/unit/copyrpc/stranger.hpp"
 
 namespace cairn::copyrpc {
@@ -24,7 +24,7 @@ TEST_F(CopyrpcStranger, EachBreachClosesItsConnectionAndNoOther) {
 TEST_F(CopyrpcStranger, AnAnswerToACallOfSomebodyElseIsABreach) {
     const SessionId session = connect();
     int ended = 0;
-    Call call;  // the server calls the client, which keeps silent
+    Call call;  // the server calls the client, which does not answer
     call.type = kKeep + 1;
     client.endpoint->set_handler(
         kKeep + 1,
@@ -95,7 +95,7 @@ TEST_F(CopyrpcStranger, TheKeyOfAnotherSessionIsOfNoUse) {
         other.look();
     }
     ASSERT_TRUE(other.peer.has_value());
-    stranger.peer = other.peer;  // as if it had guessed
+    stranger.peer = other.peer;  // as if it had guessed the place
     stranger.write(1);
     run_all(milliseconds(5));
     EXPECT_EQ(stranger.qp->state(), verbs::QpState::Err);
@@ -113,7 +113,7 @@ TEST_F(CopyrpcStranger, ASendInsteadOfABatchIsABreach) {
     EXPECT_TRUE(stranger.ended);
 }
 
-// Sound batches, but more than the receive requests that its connection has.
+// Valid batches, but more than the receive requests of its connection.
 TEST_F(CopyrpcStranger, AFloodOfBatchesUsesUpItsOwnReceiveRequestsAlone) {
     const SessionId session = connect();
     ask(hello());

@@ -1,5 +1,4 @@
-// With the flow by READs: a client that calls and lets its ring fill, and what the server keeps of its answers
-// meanwhile.
+// With flow control by READs: a client calls and lets its ring fill, and the server keeps answers for it meanwhile.
 #include <algorithm>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -9,7 +8,7 @@ namespace {
 
 constexpr std::size_t kAnswerBytes = 6000;
 constexpr std::uint64_t kCalls = 60;
-constexpr std::size_t kPool = 1U << 20U;  // of the server; a session's answers take an eighth of it at most
+constexpr std::size_t kPool = 1U << 20U;  // the server's; a session's answers take an eighth of it at most
 constexpr std::uint8_t kLongAnswer = 9;
 
 class CopyrpcLateAnswers : public TwoHosts {
@@ -33,7 +32,7 @@ protected:
         config.flow = Flow::Read;
         return config;
     }
-    // Posts the calls, which leave; then only the server does something.
+    // Posts the calls, which leave; then only the server takes turns.
     void call_and_fall_silent(SessionId session) {
         for (std::uint64_t tag = 1; tag <= kCalls; ++tag) {
             ASSERT_EQ(post(session, tag, 32, kLongAnswer).verdict, PostVerdict::Posted);
@@ -138,7 +137,7 @@ TEST_F(CopyrpcLateAnswers, NoRequestOvertakesThoseThatWait) {
         ASSERT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
     }
     call.type = kEcho;
-    call.response = &room;  // its answer is short, and has memory
+    call.response = &room;  // its answer is short, and gets memory
     ASSERT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
     client.turn(now);
     for (const Instant end = now + milliseconds(5); now < end; now = now + microseconds(20)) {
@@ -150,7 +149,7 @@ TEST_F(CopyrpcLateAnswers, NoRequestOvertakesThoseThatWait) {
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-// Either end might wait for the other: so neither does, and what has no memory is given up.
+// Each end could wait for the other, so neither waits, and answers without memory are given up.
 TEST_F(CopyrpcLateAnswers, WhereBothEndsCallNoRequestWaits) {
     const SessionId session = connect();
     client.endpoint->set_handler(
@@ -173,7 +172,7 @@ TEST_F(CopyrpcLateAnswers, WhereBothEndsCallNoRequestWaits) {
     EXPECT_EQ(count(CallStatus::AnswerLost), counted().answers_given_up);
 }
 
-// A call to the peer that begins while requests wait lets them go on.
+// A call to the peer that begins while requests wait lets these go on.
 TEST_F(CopyrpcLateAnswers, RequestsThatWaitGoOnOnceThisEndCallsItsPeer) {
     const SessionId session = connect();
     call_and_fall_silent(session);

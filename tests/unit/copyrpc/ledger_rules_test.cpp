@@ -1,4 +1,4 @@
-// What ledgers refuse to peers that break the rules, and when they have something to tell.
+// The refusals of ledgers to peers that break the rules, and the times at which ledgers have something to send.
 #include <gtest/gtest.h>
 
 #include "rpc/copyrpc/receive_ledger.hpp"
@@ -84,7 +84,7 @@ TEST(LedgerRules, SayWhenAPeerAsksForMoreThanItWasPromised) {
     EXPECT_TRUE(send.on_request(2));
 }
 
-// No promise bounds an answer with Flow::Read. One that is longer than any ring would wait for room for ever.
+// With Flow::Read no promise bounds an answer. An answer longer than any ring would wait for room for ever.
 TEST(LedgerRules, SayWhenAPeerAsksForAnAnswerThatNeverFits) {
     SendLedger send(RingShape(128), RingShape(128), 4, Flow::Read);
     EXPECT_FALSE(send.on_request(1));
@@ -105,7 +105,7 @@ TEST(LedgerRules, RefuseWhatNeverFits) {
     EXPECT_EQ(send.judge_request(1, 25), Room::TooLong);
 }
 
-// A peer's word with Flow::Read, also where 2^32 blocks have been sent.
+// A peer's word with Flow::Read, also after 2^32 blocks.
 TEST(LedgerRules, JudgeAWord) {
     SendLedger send(RingShape(128), RingShape(128), 4, Flow::Read);
     const auto send_batch = [&send] {

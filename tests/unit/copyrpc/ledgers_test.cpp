@@ -1,5 +1,5 @@
-// The rules of space and credits of copyrpc's rings: no block that somebody holds is written to, an answer always has
-// room, and neither end waits for ever.
+// The rules of space and credits of copyrpc's rings: a block in use is not written to, an answer always has room, and
+// neither end waits for ever.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,13 +10,13 @@
 namespace cairn::copyrpc::test {
 namespace {
 
-// Both ends and what is on its way to each.
+// Both ends, and the messages on their way to each.
 struct Pair {
     Pair(RingShape first, RingShape second, std::uint32_t receives, Flow flow)
         : ends{End(second, first, receives, flow), End(first, second, receives, flow)} {}
-    // The end READs the other's word, whose answer is on its way.
+    // READs the other end's word. The word is on its way then.
     void ask(std::size_t who) { words[who].push_back(ends[1 - who].receive.word()); }
-    // Returns false if there is none on its way.
+    // Takes a word that is on its way. Returns false if there is none.
     bool look(std::size_t who) {
         if (words[who].empty()) {
             return false;
@@ -28,7 +28,7 @@ struct Pair {
 
     std::array<End, 2> ends;
     std::array<std::deque<Flight>, 2> wires;        // to each end
-    std::array<std::deque<ConsumerWord>, 2> words;  // that it has read
+    std::array<std::deque<ConsumerWord>, 2> words;  // words that the end has READ
 };
 
 struct Walk {
@@ -63,7 +63,7 @@ public:
 private:
     std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
 
-    // For a while each end does some things often and others seldom or not at all.
+    // Makes each end do some things often and others seldom or never, for some time.
     void lean() {
         leaning_ = {below(2 * kSteps)};
         for (std::uint32_t what = 0; what < 2 * kSteps; ++what) {
@@ -108,7 +108,7 @@ private:
         end.answer(which, 1 + below(end.kept[which].charge - 1));
         end.send.check();
     }
-    // One READ at a time, which takes its time.
+    // Each end has one READ at a time, which takes its time.
     void look(std::size_t who) {
         if (walk_.flow == Flow::Read && below(2) == 0 && !pair_.look(who)) {
             pair_.ask(who);
@@ -123,7 +123,7 @@ private:
         broken_ = !pair_.ends[to].take(flight, [this] { return below(3) == 0; });
         ASSERT_FALSE(broken_) << "seed " << walk_.seed;
     }
-    // Everybody answers and looks until nothing moves. Then all is answered, and the largest request fits.
+    // Answers and looks at both ends until nothing moves. Then all is answered, and the largest request fits.
     void settle() {
         const std::uint32_t before = pair_.ends[0].batches + pair_.ends[1].batches;
         for (int quiet = 0; quiet < 3 && !broken_; ++quiet) {
@@ -159,11 +159,11 @@ private:
         }
     }
 
-    static constexpr std::uint32_t kSteps = 5;  // kinds of them, at either end
+    static constexpr std::uint32_t kSteps = 5;  // kinds of steps, at either end
 
     Walk walk_;
     std::mt19937_64 random_;
-    std::vector<std::uint32_t> leaning_{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};  // what is drawn from: all alike
+    std::vector<std::uint32_t> leaning_{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};  // the numbers to draw from: all equally often
     Pair pair_;
     std::uint32_t patience_ = 1;
     bool broken_ = false;
@@ -194,8 +194,8 @@ TEST(Ledgers, KeepTheRulesOnRandomWalksWithReads) {
     walk_all(Flow::Read);
 }
 
-// All that two ends can do, in all orders, in the smallest rings: one calls twice, the other once. A request has the
-// largest size and charge, or the smallest. Whatever they did, they settle.
+// All actions of two ends, in all orders, in the smallest rings: one calls twice, the other once. A request has the
+// largest size and charge, or the smallest. In each case they settle.
 class AllOrders {
 public:
     void run(Flow flow) {
@@ -283,7 +283,7 @@ private:
         }
         ASSERT_TRUE(pair.wires[0].empty() && pair.wires[1].empty());
     }
-    // What the ends will do depends on this alone.
+    // Returns the state on which all future actions of the ends depend.
     static std::vector<std::uint64_t> key_of(const Pair& pair) {
         std::vector<std::uint64_t> key;
         for (std::size_t who : {0U, 1U}) {

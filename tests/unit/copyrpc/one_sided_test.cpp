@@ -16,7 +16,7 @@ protected:
         std::iota(theirs.begin(), theirs.end(), std::uint8_t{1});
         session = connect();
     }
-    // Memory of the server, opened to the client of its only session.
+    // Returns memory of the server, opened to the client of its only session.
     Place opened(verbs::Rights rights) {
         const auto place = server.endpoint->one_sided().open(SessionId{0}, theirs, rights);
         EXPECT_TRUE(place.ok());
@@ -50,7 +50,7 @@ protected:
     Duration waited{-1};  // the last one
 };
 
-// The program's clock goes on behind the last turn, whose time is the endpoint's last one.
+// The program's clock goes on after the last turn, whose time is the endpoint's last one.
 TEST_F(CopyrpcOneSided, ALatencyThatEndsWithTheEndpointIsNotNegative) {
     OneSidedWork last = work(opened(kRead));
     last.ends_with_endpoint = true;
@@ -96,7 +96,7 @@ TEST_F(CopyrpcOneSided, AReadHasWhatWasThereBeforeTheWriteThatFollows) {
     EXPECT_EQ(theirs, news);
 }
 
-// Who reads hears of that, and not of a rule that it broke.
+// The reader learns that the session ended, and is not accused of a broken rule.
 TEST_F(CopyrpcOneSided, WhoOpenedAPlaceMayEndTheSession) {
     ASSERT_EQ(read(opened(kRead)), PostVerdict::Posted);
     run(microseconds(40));
@@ -107,7 +107,7 @@ TEST_F(CopyrpcOneSided, WhoOpenedAPlaceMayEndTheSession) {
     EXPECT_EQ(client.endpoint->statistics().links.peers_lost, 0U);
 }
 
-// Nothing tells of keys that others give back.
+// No event reports that others give keys back.
 TEST_F(CopyrpcOneSided, AnOperationWithoutAKeyIsTriedAgainSoon) {
     const Place place = opened(kRead);
     std::vector<std::unique_ptr<verbs::Mr>> all;
@@ -147,7 +147,7 @@ TEST_F(CopyrpcOneSided, CallsPassBetweenThePieces) {
     EXPECT_EQ(ours, theirs);
 }
 
-// The connection ends, as it does for any user of RDMA, and what was under way with it.
+// The connection ends, as for any user of RDMA, and so do its operations.
 TEST_F(CopyrpcOneSided, WhoNamesAPlaceThatIsNotOpenLosesHisConnection) {
     const Place place = opened(kRead);
     EXPECT_TRUE(server.endpoint->one_sided().close(SessionId{0}, place));
@@ -210,7 +210,7 @@ TEST_F(CopyrpcOneSided, AFullSessionSaysSo) {
     EXPECT_EQ(read(place, 5000), PostVerdict::Posted);
 }
 
-// Then the memory is its owner's: nothing comes later.
+// Afterwards the memory belongs to its owner: no operation writes to it later.
 TEST_F(CopyrpcOneSided, TheEndOfASessionEndsWhatIsUnderWay) {
     const Place place = opened(kRead);
     ASSERT_EQ(read(place), PostVerdict::Posted);

@@ -14,7 +14,8 @@ protected:
         };
         return of(client) + of(server);
     }
-    // So many sessions, each with one call under way at a time, until there were `calls`. Returns packets per call.
+    // Opens this many sessions, each with one call under way at a time, until there were `calls`. Returns packets per
+    // call.
     double packets_per_call(std::size_t session_count, std::uint64_t calls) {
         std::vector<SessionId> sessions(session_count);
         std::vector<std::uint64_t> under_way(session_count, 0);

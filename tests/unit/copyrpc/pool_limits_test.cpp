@@ -1,4 +1,4 @@
-// Messages that the pools of both ends hold, and those that no pool ever could.
+// Messages that the pools of both ends can hold, and messages that no pool can.
 #include <algorithm>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -6,12 +6,12 @@
 namespace cairn::copyrpc {
 namespace {
 
-// What the pool of a Host has room for, beside all rings of such an endpoint.
+// Returns the largest size for which the pool of a Host has room besides all rings of such an endpoint.
 std::uint32_t longest_of(const Host& host, const EndpointConfig& config) {
     return host.pool.longest_message(4, std::uint64_t{config.sessions_max} * 2 * config.ring_bytes);
 }
 
-// Returns memory for a pool of so many messages, wherever it begins: how much of 16 MiB a pool can use depends on that.
+// Returns memory for a pool of this many messages, at any address: how much of 16 MiB a pool can use depends on it.
 std::vector<std::uint8_t> memory_for(std::size_t messages, std::uint32_t bytes) {
     return std::vector<std::uint8_t>((messages + 1) * rpc::MsgPool::bytes_for(bytes));
 }
@@ -47,7 +47,7 @@ TEST_F(CopyrpcPoolLimits, ARoomThatNoMemoryEverHoldsIsRefusedAtOnce) {
     EXPECT_EQ(client.endpoint->try_post(session, call, now).attempt, Attempt::TooLong);
 }
 
-// Each end lends its call's request and room, and has memory for the request of the other and its answer.
+// Each end lends its call's request and room, and has memory for the request of the other one and its answer.
 TEST_F(CopyrpcPoolLimits, TheLongestCallsOfBothEndsEndWhereThePoolsHoldNoMore) {
     const SessionId session = connect();
     const std::uint32_t longest = std::min(longest_of(client, {}), longest_of(server, {}));
@@ -96,7 +96,7 @@ TEST_F(CopyrpcPoolLimits, AConfigurationThatItsPoolCannotHoldNamesTheRemedy) {
     EXPECT_FALSE(made().ok());
 }
 
-// A server's pool is smaller than its clients think.
+// A server's pool is smaller than its clients assume.
 class CopyrpcUnlikePools : public CopyrpcPoolLimits {
 protected:
     CopyrpcUnlikePools() : CopyrpcPoolLimits(64U << 20U) {}

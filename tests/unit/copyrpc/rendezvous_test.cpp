@@ -1,4 +1,4 @@
-// Messages that are too long for the rings: lent, READ and WRITTEN by themselves, whatever happens meanwhile.
+// Messages that are too long for the rings: lent, READ and WRITTEN by themselves, with disturbances at all times.
 #include <random>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -19,7 +19,7 @@ EndpointConfig with_long_answers() {
 class CopyrpcRendezvous : public TwoHosts {
 protected:
     CopyrpcRendezvous() : TwoHosts(with_long_answers()) {}
-    // Nothing of long messages is left.
+    // Checks that nothing of long messages is left.
     void expect_rings_alone() {
         EXPECT_EQ(client.pool.live(), 2 * client.endpoint->sessions_open());
         EXPECT_EQ(server.pool.live(), 2 * server.endpoint->sessions_open());
@@ -47,7 +47,7 @@ TEST_F(CopyrpcRendezvous, RequestsAndAnswersOfAnyLengthArrive) {
     expect_rings_alone();
 }
 
-// What has room in the ring goes there, however long it might have been.
+// An answer that fits goes into the ring, even if it could have been longer.
 TEST_F(CopyrpcRendezvous, ShortAnswersTakeTheRing) {
     const SessionId session = connect();
     for (std::uint64_t tag = 1; tag <= 5; ++tag) {
@@ -59,7 +59,7 @@ TEST_F(CopyrpcRendezvous, ShortAnswersTakeTheRing) {
     expect_rings_alone();
 }
 
-// Far more than the pools hold, in both directions, while packets are lost.
+// Far more messages than the pools hold, in both directions, with packet losses.
 TEST_F(CopyrpcRendezvous, MoreThanThereIsMemoryForWaitsItsTurn) {
     const SessionId session = connect();
     std::mt19937 random(5);
@@ -98,7 +98,7 @@ TEST_F(CopyrpcRendezvous, ACancelledCallLendsUntilItsPeerLetsGo) {
     ASSERT_EQ(kept.size(), 1U);
     EXPECT_TRUE(client.endpoint->cancel(call.id, now));
     EXPECT_EQ(count(CallStatus::Cancelled), 1U);
-    requests[1].assign(kLong, 0xee);  // it is the caller's again
+    requests[1].assign(kLong, 0xee);  // the buffer belongs to the caller again
     run(milliseconds(20));
     EXPECT_EQ(client.pool.live(), 4U) << "rings, the request, the room";
     const std::vector<std::uint8_t> late(kLong, 1);
@@ -112,7 +112,7 @@ TEST_F(CopyrpcRendezvous, ACancelledCallLendsUntilItsPeerLetsGo) {
     EXPECT_EQ(count(CallStatus::Ok), 1U);
 }
 
-// At any moment of a call: before its READ, under it, and under the WRITE of its answer.
+// At any time of a call: before its READ, during it, and during the WRITE of its answer.
 TEST_F(CopyrpcRendezvous, ACallMayBeCancelledAtAnyTime) {
     const SessionId session = connect();
     std::uint64_t tag = 0;
@@ -230,7 +230,7 @@ TEST_F(CopyrpcRendezvous, AnAnswerWithoutMemoryIsGivenUp) {
     EXPECT_EQ(server.endpoint->statistics().answers_given_up, 1U);
 }
 
-// Many short requests, whose answers are more than the pool has.
+// Many short requests whose answers need more than the pool has.
 TEST_F(CopyrpcRendezvous, LongAnswersWaitForThoseBeforeThem) {
     const SessionId session = connect();
     server.endpoint->set_handler(
@@ -306,7 +306,7 @@ TEST(CopyrpcTransfers, APeerThatHoldsOneUpIsLostInTheEnd) {
     EXPECT_EQ(looks, 16);
 }
 
-// The server takes 10,000 bytes, and lends no room for an answer of so many.
+// The server takes 10,000 bytes, but lends no room for answers of this length.
 class CopyrpcUnlikeLengths : public TwoHosts {
 protected:
     CopyrpcUnlikeLengths() : TwoHosts(with_long_answers(), ten_thousand()) {}

@@ -1,4 +1,4 @@
-// Requests that wait for a thread, at a server that is made up.
+// Requests that wait for a thread, at a fake server.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -62,12 +62,12 @@ protected:
     Instant now{1'000'000};
 };
 
-// In each turn the deadline of another one passes. They are ended soon, but not all others are looked at each time.
+// In each turn the deadline of another request passes. Such requests end soon, without a look at all others each time.
 TEST_F(RequestJobsTest, ManyThatWaitCostLittleWhileDeadlinesPass) {
     constexpr std::uint64_t kWaiting = 1000;
     constexpr std::uint64_t kTurns = 100;
     for (std::uint64_t i = 0; i <= kWaiting; ++i) {
-        add(i);  // one is at work
+        add(i);  // a thread works on one of them
     }
     for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
         add(kWaiting + turn, now + microseconds(5));

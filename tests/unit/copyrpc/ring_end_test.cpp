@@ -1,4 +1,4 @@
-// Batches between two ends: every request and every answer arrives once, in order, with its bytes, and nonsense is
+// Batches between two ends: every request and every answer arrives once, in order, with its bytes. Invalid ones are
 // named.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::optional<RingEnd::Taken> next_of(RingEnd& end) {
     return end.next(taken) ? std::optional(taken) : std::nullopt;
 }
 
-// An end with its memory. What it sends is copied at once, and told in order.
+// An end with its memory. Its batches are copied at once, and announced in order.
 struct End {
     End(std::uint32_t own_bytes, std::uint32_t mirror_bytes)
         : own(own_bytes), mirror(mirror_bytes), end(own, mirror, kReceives, kReceives) {}
@@ -69,7 +69,7 @@ struct Kept {
 
 class RingEnds : public testing::Test {
 protected:
-    // Reads one batch at the server; requests are kept.
+    // Reads one batch at the server, which keeps the requests.
     void serve_one() {
         ASSERT_FALSE(server.end.open(BatchImmediate::parse(server.came.front())).has_value());
         server.came.pop_front();
@@ -81,7 +81,7 @@ protected:
         }
         ASSERT_FALSE(server.end.breach().has_value());
     }
-    // Answers a kept request with the longest answer, whose bytes follow from its number.
+    // Answers a kept request with the longest answer, whose bytes are derived from its number.
     void answer(std::size_t which) {
         const Kept request = kept[which];
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(which));
@@ -212,7 +212,7 @@ TEST_F(RingEnds, TheExtensionAndTheOutcomeArrive) {
     EXPECT_TRUE(answered->message.payload.empty());
 }
 
-// A batch of two requests of 32 bytes; `spoil` changes what stands in the server's ring.
+// Sends a batch of two requests of 32 bytes; `spoil` changes its bytes in the server's ring.
 template <class Spoil>
 std::optional<Breach> breach_of(Spoil&& spoil) {
     End client{4096, 4096};

@@ -1,5 +1,5 @@
-// Two ends of a connection with the ledgers of both rings, without memory, engine or clock: what the rules of space and
-// credits are tried on. A batch arrives in order and whole.
+// Two ends of a connection with the ledgers of both rings, without memory, engine or clock, for tests of the rules of
+// space and credits. A batch arrives in order and complete.
 #pragma once
 
 #include <deque>
@@ -43,8 +43,7 @@ public:
         placed_.push_back({false, calls, blocks, charge, send.take_request(blocks, charge)});
         return true;
     }
-    // Answers the request that was kept as number `which`. An answer that finds no room waits, in order, outside the
-    // ring.
+    // Answers the request that was kept as number `which`. An answer without room waits, in order, outside of the ring.
     void answer(std::size_t which, std::uint32_t blocks) {
         const Message request = kept[which];
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(which));
@@ -52,9 +51,9 @@ public:
         late.push_back({true, request.call, blocks, request.charge, {}});
         serve_late();
     }
-    // The other end's word, as it was when the READ came there.
+    // Takes the other end's word, as it was when the READ arrived there.
     bool look(const ConsumerWord& word) { return send.on_word(word); }
-    // What leaves at the end of a turn.
+    // Puts the messages that leave at the end of a turn onto the wire.
     void turn(std::deque<Flight>& wire) {
         serve_late();
         while (send.has_batch(has_news())) {
@@ -66,8 +65,8 @@ public:
         }
         send.check();
     }
-    // Returns false if a rule was broken. Requests are kept. Those for which `at_once` is true are answered while the
-    // batch is read.
+    // Takes a batch. Returns false if it broke a rule. Requests are kept. Those for which `at_once` is true are
+    // answered while the batch is read.
     template <class AtOnce>
     bool take(const Flight& flight, AtOnce&& at_once) {
         const Batch& batch = flight.batch;
@@ -77,7 +76,7 @@ public:
         }
         for (std::uint32_t i = 0; i < batch.blocks; ++i) {
             if (used_[receive.ring().index_of(batch.begin + i)]) {
-                return false;  // somebody holds what was written to
+                return false;  // the blocks that were written to are in use
             }
         }
         if (receive.next() != batch.begin || receive.read(1, false) != batch.begin) {
@@ -94,7 +93,7 @@ public:
         return receive.unread() == 0;
     }
 
-    // Messages that have not left.
+    // Returns the messages that have not left.
     [[nodiscard]] const std::deque<Message>& placed() const { return placed_; }
 
     SendLedger send;

@@ -1,4 +1,4 @@
-// The places that one host gets of those that a server has, however many sessions it opens.
+// The share of a server's places that one host gets, for any number of sessions that it opens.
 #include <algorithm>
 
 #include "tests/unit/copyrpc/crowd.hpp"
@@ -75,7 +75,7 @@ TEST_F(CopyrpcShares, OneHostLeavesAQuarterOfThePlacesToOthers) {
     expect_that_others_are_served();
 }
 
-// None is open when they ask. Each learns at once what it gets: none opens, and then ends.
+// No session is open when they ask. Each learns its fate at once: no session opens first and then ends.
 TEST_F(CopyrpcShares, OneHostThatAsksForAllAtOnceGetsNoMore) {
     for (int i = 0; i < 2 * kPlaces; ++i) {
         (void)begin(client);
@@ -89,7 +89,7 @@ TEST_F(CopyrpcShares, OneHostThatAsksForAllAtOnceGetsNoMore) {
     expect_that_others_are_served();
 }
 
-// Neither's share is known before some of both are open. A third host still finds a place.
+// Neither share is known before some sessions of both hosts are open. A third host still finds a place.
 TEST_F(CopyrpcShares, TwoHostsThatAskForAllAtOnceLeaveAPlace) {
     for (int i = 0; i < kPlaces; ++i) {
         (void)begin(client);
@@ -135,7 +135,7 @@ TEST_F(CopyrpcShares, WhoOnlyAsksIsToldToNobody) {
         },
         &guests);
     Crowd crowd{server.port};
-    ask_in_the_name_of(crowd, "10.0.0.1");  // which says that it has not asked
+    ask_in_the_name_of(crowd, "10.0.0.1");  // the real host answers that it has not asked
     run_all(milliseconds(5));
     EXPECT_EQ(server.endpoint->statistics().links.rejected, 1U);
     EXPECT_TRUE(guests.empty());
@@ -147,7 +147,7 @@ TEST_F(CopyrpcShares, WhoOnlyAsksIsToldToNobody) {
     EXPECT_EQ(guests, (std::vector{SessionEvent::Connected, SessionEvent::Disconnected}));
 }
 
-// The host does not run yet, so that nobody tells the server that it has not asked.
+// The host does not run yet, so the server does not learn that it has not asked.
 TEST_F(CopyrpcShares, RequestsThatNobodyAnswersTakeNoShareForLong) {
     Crowd crowd{server.port};
     for (int i = 0; i < kMostOfOne; ++i) {
@@ -165,7 +165,7 @@ TEST_F(CopyrpcShares, RequestsThatNobodyAnswersTakeNoShareForLong) {
     EXPECT_EQ(late.events, std::vector{SessionEvent::Connected});
 }
 
-// The same at once, if all places are taken.
+// The requests are refused at once if all places are taken.
 TEST_F(CopyrpcShares, RequestsThatTakeAllPlacesTakeNoShare) {
     Crowd crowd{server.port};
     for (int i = 0; i < kPlaces; ++i) {
@@ -199,7 +199,7 @@ TEST_F(CopyrpcShares, AShareIsGivenBackWithItsSessions) {
     }
 }
 
-// The places that the server keeps for sessions of its own are none that its peers share.
+// The places that the server keeps for its own sessions are not shared among its peers.
 TEST_F(CopyrpcShares, PlacesKeptForOwnSessionsAreNoPartOfShares) {
     EndpointConfig config = few_places();
     config.own_sessions = kPlaces / 2;

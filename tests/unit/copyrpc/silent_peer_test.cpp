@@ -1,10 +1,10 @@
-// Peers that live but do not answer: what calls to them hold, and the calls to others meanwhile.
+// Peers that live but do not answer: the memory that calls to them hold, and calls to others meanwhile.
 #include "tests/unit/copyrpc/two_hosts.hpp"
 
 namespace cairn::copyrpc {
 namespace {
 
-constexpr std::size_t kHalf = 1900U << 10U;  // of what the calls of one session may lend
+constexpr std::size_t kHalf = 1900U << 10U;  // half of the memory that the calls of one session may lend
 constexpr Duration kPatience = milliseconds(400);
 constexpr std::uint32_t kFewCalls = 8;
 
@@ -17,7 +17,7 @@ EndpointConfig with_long_requests(std::uint32_t calls_max) {
     return config;
 }
 
-// `server` keeps what comes as kKeep; `other` is another server. Both answer others at once.
+// `server` keeps requests of kKeep; `other` is another server. Both answer other calls at once.
 class CopyrpcSilentPeer : public TwoHosts {
 protected:
     explicit CopyrpcSilentPeer(std::uint32_t calls_max = 64)
@@ -48,7 +48,7 @@ protected:
         run_all(milliseconds(5));
         return session.value();
     }
-    // A call that the server keeps for ever, and that its caller gives up.
+    // Makes a call that the server keeps for ever and its caller gives up.
     void give_up(SessionId session, std::size_t bytes) {
         const Posted call = post(session, ++tags, bytes, kKeep);
         ASSERT_EQ(call.verdict, PostVerdict::Posted);
@@ -66,7 +66,7 @@ TEST_F(CopyrpcSilentPeer, LongCallsToOneLeaveMemoryForCallsToOthers) {
     const SessionId silent = connect_to("10.0.0.2");
     const SessionId session = connect_to("10.0.0.3");
     give_up(silent, kHalf);
-    give_up(silent, kHalf);  // it waits for memory when it is given up
+    give_up(silent, kHalf);  // it still waits for memory when it is given up
     EXPECT_EQ(kept.size(), 1U);
     (void)post(session, 1, kHalf);
     (void)post(session, 2);
@@ -113,7 +113,7 @@ TEST_F(CopyrpcSilentPeer, CallsThatWaitForMemoryEndByTheirDeadlinesAndWithTheirS
     EXPECT_EQ(client.endpoint->calls_pending(), 0U);
 }
 
-// Two of them keep all that callers may lend.
+// Two of them keep all memory that callers may lend.
 TEST_F(CopyrpcSilentPeer, PeersThatLetNothingGoAreLostOnceOthersWaitForIt) {
     const SessionId first = connect_to("10.0.0.2");
     const SessionId second = connect_to("10.0.0.2");
@@ -153,7 +153,7 @@ TEST_F(CopyrpcSilentPeerOfFewCalls, APeerThatKeepsAllNumbersIsLostOnceOthersWait
     EXPECT_EQ(never_answering(), 1U);
 }
 
-// It answers one after the other, however late.
+// It answers one after the other, each of them late.
 TEST_F(CopyrpcSilentPeerOfFewCalls, APeerThatAnswersLateIsNotLost) {
     const SessionId late = connect_to("10.0.0.2");
     for (std::uint32_t i = 0; i < kFewCalls; ++i) {

@@ -1,4 +1,4 @@
-// A stranger: a host that makes connections to an endpoint by itself and writes by hand.
+// A stranger: a host that makes connections to an endpoint itself and writes by hand.
 #pragma once
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -9,7 +9,7 @@ namespace cairn::copyrpc {
 constexpr std::uint32_t kRing = 4096;
 constexpr int kSessions = 24;
 
-// A host that makes connections by itself and writes by hand.
+// A host that makes connections itself and writes by hand.
 struct Stranger : verbs::VerbsHost {
     explicit Stranger(const char* address) : VerbsHost(address, 99), qp(qps.emplace_back(make_qp()).get()) {}
     void ask(std::span<const std::uint8_t> private_data, Instant now) {
@@ -31,7 +31,7 @@ struct Stranger : verbs::VerbsHost {
             }
         }
     }
-    // Writes the batch that stands at `offset` of the memory to the same place of the peer's ring.
+    // Writes the batch at `offset` of the memory to the same place of the peer's ring.
     void write(std::uint32_t immediate, std::uint32_t bytes = kBlockBytes, std::uint32_t offset = 0) {
         const std::array<verbs::Sge, 1> pieces{mr->sge(offset, bytes)};
         verbs::SendRequest request;
@@ -80,7 +80,7 @@ protected:
             stranger.look();
         }
     }
-    // A batch of one message at most, in the stranger's memory.
+    // Composes a batch of one message at most, in the stranger's memory.
     void compose(const Message& message, const BatchHeader& header, std::uint32_t offset = 0) {
         RawBatchHeader raw;
         header.emit(raw);
@@ -88,7 +88,7 @@ protected:
         std::memcpy(room.data(), &raw, sizeof(raw));
         (void)message.emit(room.subspan(kBlockBytes));
     }
-    // The first batch of its connection, with this message.
+    // Sends the first batch of its connection, with this message.
     void send_first(const Message& message) {
         compose(message, {0, 1, 0, 0, 0});
         stranger.write(1 + message.blocks(), (1 + message.blocks()) * kBlockBytes);

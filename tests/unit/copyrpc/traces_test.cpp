@@ -1,4 +1,4 @@
-// What calls and batches tell of themselves.
+// The traces and statistics of calls and batches.
 #include <string>
 #include <vector>
 
@@ -12,7 +12,7 @@ protected:
     CopyrpcTraces() : TwoHosts(small_config(400)) {}
 };
 
-// Also if they waited for room, with a deadline, and without one.
+// The calls have waited for room or not, with a deadline or without.
 TEST_F(CopyrpcTraces, HandlersSeeTheTracesOfCalls) {
     const SessionId session = connect();
     std::vector<std::uint64_t> seen;
@@ -52,7 +52,7 @@ TEST_F(CopyrpcTraces, BatchesAreCountedByTheirMessages) {
     EXPECT_EQ(BatchSizes::least(3), 4U);
 }
 
-// Among the worker's counters, a class of sizes has the name of its least one.
+// Among the worker's counters, a size class is named after its smallest size.
 TEST_F(CopyrpcTraces, BatchesAreListedByTheirMessages) {
     Statistics counted;
     for (std::size_t i = 0; i < BatchSizes::kClasses; ++i) {

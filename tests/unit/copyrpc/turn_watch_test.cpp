@@ -1,4 +1,4 @@
-// Who watches an endpoint's turns learns where reading ends and composing begins.
+// A watcher of an endpoint's turns is notified where reading ends and composing begins.
 #include "tests/unit/copyrpc/two_hosts.hpp"
 
 namespace cairn::copyrpc {

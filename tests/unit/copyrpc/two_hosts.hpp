@@ -1,4 +1,4 @@
-// A client and a server on a wire in memory, in virtual time. Handlers echo, or keep what comes.
+// A client and a server on a wire in memory, in virtual time. Handlers echo requests or keep them.
 #pragma once
 
 #include <map>
@@ -84,11 +84,12 @@ protected:
     Host server;
     Instant now{1'000'000'000};
     bool empty_answers = false;
-    bool retains = false;  // what kKeep keeps is to stay as it is
+    bool retains = false;  // requests kept by kKeep are not to change
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, CallStatus> results;
     std::vector<rpc::KeptRequest> kept;
-    std::vector<std::span<const std::uint8_t>> payloads;  // of those; to be read if they are retained
+    std::vector<std::span<const std::uint8_t>> payloads;  // the payloads of kept requests; readable if they are
+                                                          // retained
 };
 
 }  // namespace cairn::copyrpc

@@ -1,4 +1,4 @@
-// Two ends whose rings and receive requests are not alike.
+// Two ends with different rings and receive requests.
 #include <random>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -51,10 +51,10 @@ TEST_F(CopyrpcUnlike, EitherEndKeepsToTheRingOfTheOther) {
     EXPECT_EQ(count(CallStatus::Ok), 2000U);
 }
 
-// It has no more to do before an acknowledgement comes: its worker may rest.
+// It has no more to do before an acknowledgement comes, so its worker may rest.
 TEST_F(CopyrpcUnlike, AnEndWhoseSendQueueIsFullRests) {
     const SessionId session = connect();
-    for (std::uint64_t tag = 1; tag <= 10; ++tag) {  // a batch each, for eight places
+    for (std::uint64_t tag = 1; tag <= 10; ++tag) {  // one batch each, for eight places
         ASSERT_EQ(post(session, tag, 8).verdict, PostVerdict::Posted);
         (void)client.worker->turn(now);
     }

@@ -1,4 +1,4 @@
-// The integration tests of copyrpc's authors, by their names: what they ask of two contexts holds here.
+// The integration tests of copyrpc's authors, by their names: their expectations of two contexts hold here.
 #include <algorithm>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -6,7 +6,7 @@
 namespace cairn::copyrpc {
 namespace {
 
-// Echoed calls of one session, with so many under way.
+// Echoed calls of one session, with a number of them under way.
 struct PingPong {
     Host& host;
     SessionId session{};
@@ -49,12 +49,12 @@ EndpointConfig tiny(std::uint32_t ring_bytes, std::uint32_t answer_bytes) {
     return config;
 }
 
-// As the authors' contexts, an end has rings of 64 KiB, or as small ones as there are.
+// As in the authors' contexts, an end has rings of 64 KiB, or the smallest ones.
 class Usual : public TwoHosts {
 protected:
     explicit Usual(const EndpointConfig& config = {}) : TwoHosts(config) {}
 
-    // Runs until so many calls of each have ended. All were answered with what they asked (expected).
+    // Runs until this many calls of each have ended. All answers were correct (expected).
     void play(std::vector<PingPong*> all, std::uint64_t calls) {
         const auto is_done = [&] {
             return std::all_of(all.begin(), all.end(),
@@ -71,7 +71,7 @@ protected:
             EXPECT_EQ(each->failed, 0U);
         }
     }
-    // Of eight sessions.
+    // Runs calls over eight sessions.
     void play_eight(std::uint32_t depth, std::uint64_t calls) {
         std::vector<PingPong> all;
         std::vector<PingPong*> each;
@@ -138,12 +138,12 @@ TEST_F(CopyrpcUpstream, BenchmarkPattern) {
     play_eight(32, 500);
 }
 
-// There as many batches as receive requests stopped a connection.
+// In their implementation as many batches as receive requests stopped a connection.
 TEST_F(CopyrpcUpstreamCredit, SrqExhaustionPingpong) {
     play(1, 100 * std::uint64_t{Hello::kLeastReceives}, {32});
 }
 
-// Eight messages fill more than what is left to the ring's end.
+// Eight messages are longer than the rest of the ring.
 TEST_F(CopyrpcUpstreamCredit, EmitWqeBoundarySplit) {
     play(8, 400, {96});
 }
@@ -167,7 +167,7 @@ TEST_F(CopyrpcUpstreamCredit, DeepQueueTinyRing) {
     play(512, 4000, {32});
 }
 
-// Nothing has room for a while, and all of it comes.
+// For some time there is no room for anything, and then all of it arrives.
 TEST_F(CopyrpcUpstreamCredit, ExhaustionRecovery) {
     PingPong one{client, connect(), 1000, {64}};
     one.go_on(1000, now);

@@ -23,7 +23,7 @@ protected:
         self.response.assign(result.response.begin(), result.response.end());
     }
     void run() { TwoHosts::run(milliseconds(10)); }
-    // The status of a call with this request. Its response is in `response`.
+    // Returns the status of a call with this request. Its response is in `response`.
     CallStatus call(std::size_t bytes) {
         request.assign(bytes, 0);
         for (std::size_t i = 0; i < bytes; ++i) {
@@ -48,7 +48,7 @@ protected:
     std::function<void(const Request&)> handler;
 };
 
-// Of one packet and of many, on the short path and the long one, in memory that the slot has and in such as it gets.
+// The answers have one packet or many, take the short path or the long one, and use memory of the slot or new memory.
 TEST_F(Answer, MayBeTheRequestItself) {
     handler = [](const Request& asked) { EXPECT_TRUE(asked.endpoint.answer(asked.handle, asked.payload, asked.now)); };
     for (const std::size_t bytes : {32U, 32U, 33U, 7U, 1'000U, 0U, 0U, 5'000U, 1U, 32U, 1'024U, 60'000U, 32U}) {
@@ -82,7 +82,7 @@ TEST_F(Answer, AfterARefusalIsNone) {
     }
 }
 
-// Looks, in its turn, whether the worker has sent anything.
+// Checks in each of its turns whether the worker has sent anything.
 struct Onlooker final : worker::Tenant {
     explicit Onlooker(Host& watched) : host(watched), tenancy(host.worker->add(*this)) {}
     bool on_turn(Instant) noexcept override {
@@ -161,7 +161,7 @@ TEST_F(Answer, BeyondTheLimitIsNotGiven) {
     EXPECT_EQ(refused, 20);
 }
 
-// The slot has no memory, then too little of it.
+// The slot has no memory, and later too little of it.
 TEST_F(Answer, WithoutMemoryIsNotGiven) {
     server.restart(22, 512);
     int failed = 0;

@@ -1,4 +1,4 @@
-// A slot awaits the answer to a small request that was sent once. Each event after which it does not any more.
+// A slot awaits the answer to a small request that was sent once. Each test has an event that ends this state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 class AwaitedAnswer : public ShortPath {
 protected:
-    // The client takes an answer. Returns the one to its slot's next call, with the same bytes.
+    // Lets the client take an answer. Returns the answer to its slot's next call, with the same bytes.
     port::PacketRef forge_next(const port::PacketRef& answer) {
         const std::vector<std::uint8_t> bytes(answer.data, answer.data + answer.len);
         EXPECT_TRUE(answer_is_taken || takes(client, answer));
@@ -20,7 +20,7 @@ protected:
         forged.cookie = buffer.cookie;
         forged.data = buffer.data;
         std::copy(bytes.begin(), bytes.end(), forged.data);
-        unsigned more = kSlotsPerSession << 4U;  // the last four bits are not of the number
+        unsigned more = kSlotsPerSession << 4U;  // the last four bits are not part of the number
         for (std::size_t at = kHeaders; more != 0; more >>= 8U) {
             more += forged.data[--at];
             forged.data[at] = static_cast<std::uint8_t>(more);
@@ -62,12 +62,12 @@ TEST_F(AwaitedAnswer, TheAnswerToACallThatWasCancelledDoesNotTakeIt) {
     EXPECT_FALSE(takes(client, packet));
 }
 
-// Of one slot: the answer to its next call, forged after the last one.
+// For one slot, the answer to its next call is forged after the last one.
 TEST_F(AwaitedAnswer, OnlyTheAnswerToASmallCallTakesIt) {
     const port::PacketRef small = forge_next(response());
     post(session, 3);
     client.turn(now);
-    requests[3] = requests[2];  // what the forged answer answers
+    requests[3] = requests[2];  // the request that the forged answer answers
     EXPECT_TRUE(takes(client, small));
     const port::PacketRef large = forge_next(small);
     post(session, 4, Instant::never(), 5000);
@@ -92,7 +92,7 @@ TEST_F(AwaitedAnswer, NoPacketTakesItOnceALongAnswerHasBegun) {
     EXPECT_FALSE(takes(client, forged));
 }
 
-// The completion of a call ends its session, whose next answer lies behind it in the same burst.
+// The completion of a call ends its session. The session's next answer comes later in the same burst.
 TEST_F(AwaitedAnswer, AnAnswerBehindTheEndOfItsSessionDoesNotTakeIt) {
     session = connect();
     run(milliseconds(5));
@@ -120,7 +120,7 @@ TEST_F(AwaitedAnswer, AnAnswerBehindTheEndOfItsSessionDoesNotTakeIt) {
     EXPECT_EQ(results.at(4), CallStatus::Disconnected);
 }
 
-// More calls than slots: those that leave the backlog are sent on the long path.
+// More calls than slots: calls that leave the backlog are sent on the long path.
 TEST_F(AwaitedAnswer, TheAnswerToACallThatWaitedTakesIt) {
     session = connect();
     for (std::uint64_t tag = 1; tag <= 2 * kSlotsPerSession + 1; ++tag) {
@@ -135,7 +135,7 @@ TEST_F(AwaitedAnswer, TheAnswerToACallThatWaitedTakesIt) {
     expect_all(2 * kSlotsPerSession + 1, CallStatus::Ok);
 }
 
-// A request that may be sent from where it lies is its caller's again when its tail was copied: the long way does so.
+// A request sent in place belongs to its caller again once its tail was copied, which the long path does.
 TEST_F(AwaitedAnswer, TheAnswerToARequestThatIsReadWhereItLiesDoesNotTakeIt) {
     client.config.qp.path_mtu_bytes = server.config.qp.path_mtu_bytes = 4096;  // the request is one packet
     client.restart(11);

@@ -1,4 +1,4 @@
-// A client and a server whose requests run in the background, for the tests that step jobs and those with threads.
+// A client and a server with background handlers, for tests that step the jobs and tests with threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ namespace cairn::erpc {
 constexpr std::uint8_t kSlow = 9;
 constexpr std::uint32_t kAnswerMost = 8192;
 
-// A client and a server whose requests run in the background: each answer is the request's bytes plus one each.
+// A client and a server with background handlers: an answer is the request's bytes plus one each.
 class Background : public testing::Test {
 protected:
-    // Stepped by the test.
+    // Opens both; the test steps the jobs.
     void open_stepped(std::uint32_t jobs_max, std::uint32_t jobs_per_thread = 1, std::uint32_t threads = 1) {
         open(threads, jobs_max, jobs_per_thread, true);
     }
@@ -50,7 +50,7 @@ protected:
             turn();
         }
     }
-    // Virtual time stands still against threads: only the test's own limit ends this.
+    // Runs until this many answers have come. Threads do not advance virtual time: only the test's own limit ends this.
     void run_until_answered(std::size_t answers) {
         while (results.size() < answers) {
             turn();
@@ -98,7 +98,7 @@ protected:
         }
     }
     [[nodiscard]] std::uint64_t drops(Drop reason) { return server->endpoint->statistics().of(reason); }
-    // The server ends; whatever it had taken is back.
+    // Ends the server, and checks that all its memory is free again.
     void expect_all_returned() {
         server->endpoint.reset();
         EXPECT_EQ(server->pool->live(), 0U);

@@ -1,4 +1,4 @@
-// Background handlers stepped by the test, one job at a time, so that each moment has its exact consequences.
+// Background handlers that the test steps one job at a time, so that each moment has exact consequences.
 #include "tests/unit/erpc/background_fixture.hpp"
 
 namespace cairn::erpc {
@@ -22,7 +22,7 @@ TEST_F(Background, CopiesOfARequestNeverRunItAgainNeitherDuringItsJobNorAfter) {
     server->port.fate = [](std::uint64_t number) { return number % 3 == 0 ? 1 : 0; };
     for (std::uint64_t tag = 0; tag < 12; ++tag) {
         post(tag);
-        run(milliseconds(30));  // sent again several times meanwhile
+        run(milliseconds(30));  // the request is sent again several times meanwhile
         EXPECT_EQ(executions, static_cast<int>(tag));
         EXPECT_TRUE(background->run_one());
         EXPECT_FALSE(background->run_one());
@@ -113,7 +113,7 @@ TEST_F(Background, AnAnswerWhoseSessionEndedMeanwhileIsDroppedAndANewSessionIsSe
     session = client->connect(*server, now);  // perhaps under the same number
     post(2);
     run(milliseconds(5));
-    EXPECT_TRUE(background->run_one());  // of the session that is gone
+    EXPECT_TRUE(background->run_one());  // it belongs to the session that has ended
     run(milliseconds(1));
     EXPECT_EQ(drops(Drop::StaleAnswer), 1U);
     EXPECT_EQ(results.count(2), 0U);
@@ -127,10 +127,10 @@ TEST_F(Background, AnAnswerWhoseSessionEndedMeanwhileIsDroppedAndANewSessionIsSe
 TEST_F(Background, AnEndpointThatEndsRunsNoMoreJobsAndTheNextOneTakesThePool) {
     open_stepped(4, 2);
     post(1);
-    post(2);  // handed to the thread
+    post(2);  // given to the thread
     post(3);  // waits at the worker
     run(milliseconds(1));
-    EXPECT_TRUE(background->run_one());  // finished and not answered
+    EXPECT_TRUE(background->run_one());  // finished but not answered
     expect_all_returned();
     EXPECT_EQ(executions, 1);
     server->restart(33, background.get());
@@ -147,7 +147,7 @@ TEST_F(Background, AnEndpointThatEndsRunsNoMoreJobsAndTheNextOneTakesThePool) {
 TEST_F(Background, AnAnswerHasNoMoreRoomThanItsTypeWasRegisteredWith) {
     rpc::BackgroundJob job;
     std::array<std::uint8_t, 64> room{};
-    room.fill(7);  // a former message
+    room.fill(7);  // content of a former message
     job.response = {room.data(), 0, 64, {}};
     job.response_bytes_max = 48;
     BackgroundRequest request(job);

@@ -1,4 +1,4 @@
-// Background handlers on threads: what only they can do.
+// Background handlers on real threads: properties that stepping cannot show.
 #include <sched.h>
 
 #include "tests/unit/erpc/background_fixture.hpp"

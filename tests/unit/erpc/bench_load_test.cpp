@@ -1,4 +1,4 @@
-// What cairn-rpcbench measures, over a wire in memory and in virtual time.
+// The measurements of cairn-rpcbench, over a wire in memory and in virtual time.
 #include "tests/unit/erpc/bench_hosts.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ protected:
     void begin() {
         BenchHosts::begin(std::make_unique<LoadOf<erpc::Endpoint>>(options, *client.endpoint, *client.pool, 1.0));
     }
-    // As the program's, but for a byte of the request or the answer that changes on its way.
+    // Answers as the program does, except for a byte of the request or the answer that changes on its way.
     static void serve(void* context, const erpc::Request& request) {
         auto& self = *static_cast<BenchLoadTest*>(context);
         std::vector<std::uint8_t> got(request.payload.begin(), request.payload.end());
@@ -62,7 +62,7 @@ TEST_F(BenchLoadTest, CallsThatNeverEndAreCounted) {
     begin();
     run(milliseconds(5));
     halted = true;
-    run(milliseconds(1));  // what was answered already, and calls anew
+    run(milliseconds(1));  // the calls that were answered already, and new ones
     finish();
     EXPECT_EQ(load->figures().unfinished(), options.window);
 }
@@ -76,7 +76,7 @@ TEST_F(BenchLoadTest, AnOpenLoadBeginsAsManyCallsAsAreDue) {
     EXPECT_EQ(load->figures().not_begun(), 0U);
 }
 
-// A server that halts for a fifth of the time is seen by a fifth of the calls, though few were under way.
+// A server that halts for a fifth of the time slows a fifth of the calls, though few were under way.
 TEST_F(BenchLoadTest, LatencyOfAnOpenLoadCountsFromWhenACallWasDue) {
     options.rate_per_s = 10000;
     begin();

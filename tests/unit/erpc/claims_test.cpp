@@ -1,4 +1,4 @@
-// Peers that claim more than they send: no handler sees, and no answer holds, a byte that its own client did not send.
+// Peers that claim more bytes than they send: no handler and no answer gets a byte that its own client did not send.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ protected:
                 EXPECT_TRUE(request.endpoint.answer(request.handle, request.payload, request.now));
             },
             this);
-        // The pool and the packet buffers hold what an honest client said.
+        // The pool and the packet buffers contain the bytes of an honest client.
         session = connect();
         for (const std::size_t bytes : {40U, 900U, 3000U, 40U, 900U, 3000U}) {
             requests[0].assign(bytes, kSecret);
@@ -42,7 +42,7 @@ protected:
         opened = peer.open(server, to, 0x1234, now);
         ASSERT_EQ(opened.type, ControlType::Accepted);
     }
-    // A packet of the peer's n-th request.
+    // Sends a packet of the peer's n-th request.
     void send(std::uint64_t n, std::uint32_t claimed, std::uint16_t packet, std::size_t brought) {
         Header header;
         header.request_type = kEcho;
@@ -66,7 +66,7 @@ protected:
 
 TEST_F(Claims, ARequestOfOnePacketIsAllThere) {
     send(1, 40, 0, 40);
-    send(2, 40, 0, 40);  // known by its bytes from now on
+    send(2, 40, 0, 40);  // its bytes identify it from now on
     ASSERT_EQ(seen.size(), 2U);
     send(3, 40, 0, 36);
     send(3, 44, 0, 40);

@@ -8,7 +8,7 @@
 namespace cairn::rpc {
 namespace {
 
-// A plain value whose codec is its own.
+// A plain value with a codec of its own.
 struct Key {
     std::uint32_t a;
     std::uint8_t b;
@@ -65,7 +65,7 @@ TEST(Codec, BytesOfAnotherSizeAreNoValue) {
     EXPECT_EQ(Codec<std::vector<std::uint32_t>>::get(std::span(bytes).first(8))->size(), 2U);
 }
 
-// An endpoint with room for so many bytes.
+// An endpoint with room for this many bytes.
 struct Endpoint {
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle&, std::uint32_t bytes) {
         return bytes <= room.size() ? std::span(room).first(bytes) : std::span<std::uint8_t>{};

@@ -1,4 +1,4 @@
-// co_await: calls, handlers that are coroutines, chains of them over several hosts, and what becomes of the frames.
+// co_await: calls, coroutine handlers, chains of them over several hosts, and the fate of the frames.
 #include "rpc/common/coroutine.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint8_t kSay = 1;
 
-// Lives in a coroutine's frame, and counts the frames that live.
+// Lives in a coroutine's frame, and counts the live frames.
 class InFrame {
 public:
     explicit InFrame(int& live) noexcept : live_(&live) { ++live; }
@@ -34,7 +34,7 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// A host that answers with its name, and asks the next one first if there is one.
+// A host that answers with its name. If there is a next host, it asks that one first.
 struct Speaker {
     Speaker(const char* address, std::uint64_t seed, char letter) : host(address, seed), name(letter) {
         endpoint.set_handler(kSay, coroutine_handler<&Speaker::say>, this);
@@ -68,7 +68,7 @@ struct Speaker {
     static Task<> keep_answer(Task<std::string> question, std::vector<std::string>& answers) {
         answers.push_back(co_await std::move(question));
     }
-    // Parameters end with the frame, what is local already at its last suspension.
+    // Parameters end with the frame; local variables end already at its last suspension.
     static Task<> keep_asking(InFrame, Speaker& self, int times, std::vector<std::string>& answers) {
         for (int i = 0; i < times; ++i) {
             answers.push_back(co_await ask(self, std::to_string(i)));
@@ -79,7 +79,7 @@ struct Speaker {
         host.turn(at);
     }
     Host host;
-    Endpoint& endpoint = *host.endpoint;  // coroutines run while it is destroyed, when `host` has let go of it
+    Endpoint& endpoint = *host.endpoint;  // coroutines run while it is destroyed; `host` no longer owns it then
     char name;
     Instant now{};
     SessionId next{};
@@ -108,7 +108,7 @@ protected:
             }
         }
     }
-    // One call of a's into `answers`.
+    // Makes one call of a's into `answers`.
     void ask(int times = 1) { start(Speaker::keep_asking(InFrame(a.frames), a, times, answers)); }
 
     Instant now{1'000'000'000};
@@ -172,7 +172,7 @@ TEST_F(Coroutine, CancelResumesIt) {
 }
 
 TEST_F(Coroutine, AnEndpointThatEndsResumesAllWithDisconnectedAndLeavesNoFrame) {
-    for (int i = 0; i < 30; ++i) {  // more than there are slots; what they ask next is refused at once
+    for (int i = 0; i < 30; ++i) {  // more than the slots; their next calls are refused at once
         ask(5);
     }
     EXPECT_EQ(a.frames, 60);
@@ -226,7 +226,7 @@ TEST_F(CoroutineChain, LossEverywhereRunsEachHandlerOnce) {
 
 TEST_F(CoroutineChain, AHandlerWhoseClientLeftGoesOnAndItsAnswerGoesNowhere) {
     ask();
-    run(milliseconds(1));  // c is silent
+    run(milliseconds(1));  // c does not answer
     EXPECT_EQ(b.frames, 2);
     a.endpoint.disconnect(a.next, now);
     run(milliseconds(1));

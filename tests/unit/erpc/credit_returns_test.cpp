@@ -1,4 +1,4 @@
-// How many credit returns a server sends: one for each message that a burst had packets of, and what it says of them.
+// The credit returns of a server: one for each message with packets in a burst, and their contents.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -30,7 +30,7 @@ protected:
     [[nodiscard]] std::uint64_t request_number(std::uint32_t slot) const noexcept {
         return accepted.first_request + kSlotsPerSession + slot;
     }
-    // Sends a packet of the request in `slot`. The server does not look yet.
+    // Sends a packet of the request in `slot`. The server does not read it yet.
     void send(std::uint32_t slot, std::uint32_t packet) {
         Header header;
         header.request_type = kType;
@@ -40,7 +40,7 @@ protected:
         header.request_number = request_number(slot);
         client.send(to_server, header, payload, now);
     }
-    // The server takes all that was sent, in one burst. Returns its packets of this type.
+    // Lets the server take all packets in one burst. Returns its packets of this type.
     std::vector<Header> answers(PacketType type) {
         client.heard.clear();
         server.turn(now);

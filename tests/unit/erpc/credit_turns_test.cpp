@@ -1,4 +1,4 @@
-// Messages of one session that are under way share its credits, so that the server gives none of them up.
+// Messages of one session that are under way share its credits, so that the server does not give any of them up.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,8 +9,8 @@
 namespace cairn::erpc {
 namespace {
 
-// Two credits, and hosts that look at the network every 2 ms only. A packet of each credit comes back per turn. The
-// server keeps an answer that nobody asks for as long as 20 turns.
+// Two credits, and hosts that read the network only every 2 ms. One packet of each credit comes back per turn. The
+// server keeps an unread answer for as long as 20 turns.
 class CreditTurns : public TwoHosts {
 protected:
     static constexpr Duration kTurn = milliseconds(2);
@@ -41,7 +41,7 @@ protected:
             now = now + kTurn;
         }
     }
-    // A request of so many packets. It stays at the server until answer().
+    // Sends a request of this many packets. It stays at the server until answer().
     void ask(std::uint64_t tag, std::uint32_t packets) {
         requests[tag] = std::vector<std::uint8_t>((packets - 1) * kPacketBytes + sizeof(tag));
         std::memcpy(requests[tag].data(), &tag, sizeof(tag));
@@ -66,7 +66,7 @@ protected:
     std::map<std::uint64_t, rpc::KeptRequest> kept;  // requests without an answer, by tag
 };
 
-// The request of call 1 gave its credit to call 2 when it timed out.
+// The request of call 1 gave its credit to call 2 at its timeout.
 TEST_F(CreditTurns, AnAnswerIsReadWhileALargeRequestOfItsSessionIsSent) {
     ask(1, 1);
     turns(1);

@@ -1,4 +1,4 @@
-// eRPC's directory over a wire in memory: who is found, who is not and why, and what a loss costs.
+// eRPC's directory over a wire in memory: services that are found, services that are not, the reasons, and losses.
 #include "rpc/erpc/directory.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct DirectoryTest : testing::Test {
         asks = std::make_unique<Directory>(*client_home);
         tells = std::make_unique<Directory>(*server_home);
     }
-    // Asks and lets time pass until there is an answer.
+    // Asks, and lets time pass until there is an answer.
     ServiceAnswer answer(std::uint16_t name = kName) {
         EXPECT_TRUE(asks->ask(server.port.local_address(), name, now).ok());
         for (const Instant end = now + seconds(20); now < end; now = now + milliseconds(10)) {
@@ -100,7 +100,7 @@ TEST_F(DirectoryTest, ANameIsServedOnce) {
     EXPECT_TRUE(tells->serve(kName + 1, kOffer).ok());
 }
 
-// Several live side by side, as long as they serve under different names.
+// Several directories live at the same time if they serve under different names.
 TEST_F(DirectoryTest, SeveralShareAHomeAndTheirNamesDiffer) {
     ASSERT_TRUE(tells->serve(kName, kOffer).ok());
     Directory other(*server_home);
@@ -113,12 +113,12 @@ TEST_F(DirectoryTest, SeveralShareAHomeAndTheirNamesDiffer) {
     Directory also(*client_home);
     ASSERT_TRUE(also.ask(server.port.local_address(), kName + 1, now).ok());
     EXPECT_EQ(answer(kName).offer.workers, kOffer.workers);
-    const std::optional<ServiceAnswer> got = also.poll_answer();  // each has its own
+    const std::optional<ServiceAnswer> got = also.poll_answer();  // each directory has its own answer
     ASSERT_TRUE(got.has_value());
     EXPECT_EQ(got->offer.workers, 1);
 }
 
-// Answers whoever asks at queue pair 1, as a host does whose service of that name has this private data.
+// Answers every question at queue pair 1, as a host with a service of that name and this private data.
 class Foreign final : public roce::UdReceiver {
 public:
     Foreign(Host& host, std::uint16_t name, std::span<const std::uint8_t> private_data) : host_(host) {

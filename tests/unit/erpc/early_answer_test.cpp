@@ -1,5 +1,5 @@
-// A server that answers a request before it can have seen it: the request's memory is its owner's again, and what waits
-// to be sent does not change with it.
+// A server that answers a request before it can have received it. The request's memory belongs to its owner again, and
+// packets that still wait do not change with it.
 #include <gtest/gtest.h>
 
 #include "tests/unit/erpc/host.hpp"

@@ -154,12 +154,12 @@ TEST_F(EndpointTest, ALeapOfTimeCostsNoSessionAndAPeerThatIsSilentAfterwardsIsGi
 TEST_F(EndpointTest, ARestartedPeerResetsTheOldSessionAndTakesANewOne) {
     const SessionId session = connect();
     run(milliseconds(5));
-    server.port.fate = [](std::uint64_t) { return 0; };  // killed
+    server.port.fate = [](std::uint64_t) { return 0; };  // as if killed
     server.restart(33);
     server.port.fate = [](std::uint64_t) { return 1; };
     server.endpoint->set_handler(kEcho, &TwoHosts::echo, this);
     post(session, 1);
-    run(kPingInterval + milliseconds(20));  // it did not say that it ended
+    run(kPingInterval + milliseconds(20));  // it did not announce its end
     expect_all(1, CallStatus::PeerLost);
     post(connect(), 2);
     run(milliseconds(5));
@@ -171,7 +171,7 @@ TEST_F(EndpointTest, APacketOfALargeMessageThatOthersOvertookIsSentAgainOnceAndW
     run(milliseconds(5));
     for (Host* const host : {&client, &server}) {
         client.port.fate = server.port.fate = [](std::uint64_t) { return 1; };
-        const std::uint64_t lost = host->port.sent() + (host == &client ? 2 : 10);  // of the request; of the response
+        const std::uint64_t lost = host->port.sent() + (host == &client ? 2 : 10);  // in the request; in the response
         host->port.fate = [lost](std::uint64_t number) { return number == lost ? 0 : 1; };
         results.clear();
         const std::uint64_t before = client.endpoint->statistics().retransmits;

@@ -1,4 +1,4 @@
-// The eRPC header's bytes, written out by hand, and every field back again.
+// The eRPC header's bytes, written by hand, and every field parsed back.
 #include "rpc/erpc/header.hpp"
 
 #include <gtest/gtest.h>

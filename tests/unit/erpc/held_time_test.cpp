@@ -1,4 +1,4 @@
-// The time that packets wait in a slow server is not the network's: nobody paces for that.
+// The time that packets wait in a slow server is not network time, and causes no pacing.
 #include "tests/unit/erpc/two_hosts.hpp"
 
 namespace cairn::erpc {
@@ -7,7 +7,7 @@ namespace {
 constexpr Duration kStep = microseconds(50);
 constexpr int kRoundTrip = 5;  // steps
 constexpr Duration kHeld = kStep * (kRoundTrip - 1);
-constexpr int kBurst = 16;  // what a turn of a host takes
+constexpr int kBurst = 16;  // the datagrams of one turn of a host
 constexpr std::uint16_t kCredits = 2 * kBurst;
 constexpr std::size_t kBytes = 900'000;
 
@@ -28,7 +28,7 @@ struct HeldTimes : TwoHosts {
             server.turn(now);
         }
     }
-    // The client's worker is away while the answers come.
+    // Keeps the client's worker away while the answers come.
     void absence() {
         for (int bursts = kCredits / kBurst; bursts > 0; --bursts) {
             client.turn(now);
@@ -38,7 +38,7 @@ struct HeldTimes : TwoHosts {
         }
         now = now + milliseconds(3);
     }
-    // Of a large call, behind others by which congestion control has learned what it learns.
+    // Measures a large call after others from which congestion control has learned.
     template <class RoundTrip>
     int round_trips_of_a_call(const RoundTrip& round_trip) {
         const SessionId session = connect();
@@ -54,7 +54,7 @@ struct HeldTimes : TwoHosts {
     }
 };
 
-// Request and response, a window in each round trip.
+// Request and response take one window in each round trip.
 constexpr int kAtFullWindow = static_cast<int>(2 * kBytes / (1024 - sizeof(RawHeader)) / kCredits);
 
 TEST_F(HeldTimes, OfAServerIsNoReasonToPace) {

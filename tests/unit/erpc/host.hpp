@@ -29,7 +29,7 @@ struct Host {
         give_memory(std::size_t{1} << 20U);
         restart(seed, background);
     }
-    // With what `config` says by now.
+    // Restarts the host with the current `config`.
     void restart(std::uint64_t seed, BackgroundPool* background = nullptr) {
         endpoint.reset();
         worker.reset();
@@ -38,17 +38,17 @@ struct Host {
         config.background = background;
         endpoint = Endpoint::create(config, *worker, *pool).value();
     }
-    // With so much memory for messages, too.
+    // Restarts the host with this much memory for messages.
     void restart(std::uint64_t seed, std::size_t pool_bytes) {
         endpoint.reset();
         give_memory(pool_bytes);
         restart(seed);
     }
     void give_memory(std::size_t pool_bytes) {
-        memory.assign(pool_bytes + mem::BufferPool::kSmallestBytes, 0);  // it begins at a multiple of that
+        memory.assign(pool_bytes + mem::BufferPool::kSmallestBytes, 0);  // the pool begins at a multiple of that
         pool.emplace(memory);
     }
-    // A datagram from this host's queue pair that its endpoint knows nothing of.
+    // Sends a datagram from this host's queue pair without its endpoint's knowledge.
     void inject(const Host& to, const Header& header, std::span<const std::uint8_t> payload, Instant now) {
         roce::Sender& sender = worker->sender();
         port::PacketRef packet = sender.take();

@@ -1,4 +1,4 @@
-// Messages that are sent from where they lie: what waits to be sent stays as it is, whatever the peer does meanwhile.
+// Messages that are sent in place: waiting packets do not change, whatever the peer does meanwhile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ protected:
         client.port.sends_in_place = server.port.sends_in_place = true;
         server.endpoint->set_handler(kEcho, &SentInPlace::fill, this);
     }
-    // Answers with as many bytes as the request says, each the request's last.
+    // Answers with as many bytes as the request says; each is the request's last byte.
     static void fill(void* context, const Request& request) {
         auto& self = *static_cast<SentInPlace*>(context);
         self.last = request.handle;
@@ -32,7 +32,7 @@ protected:
         std::fill(answer.begin(), answer.end(), request.payload.back());
         request.endpoint.respond(request.handle, request.now);
     }
-    // The client's, though it never made such a call.
+    // Sends a request in the client's name that it never made.
     void forge(RequestHandle to, std::uint32_t bytes, std::uint8_t with) {
         std::array<std::uint8_t, 5> payload{};
         std::memcpy(payload.data(), &bytes, sizeof(bytes));
@@ -43,7 +43,7 @@ protected:
         header.message_bytes = payload.size();
         header.request_number = to.request_number;
         client.inject(server, header, payload, now);
-        (void)client.port.receive_burst({}, now);  // what waits leaves
+        (void)client.port.receive_burst({}, now);  // waiting packets leave
     }
     RequestHandle open_session() {
         requests[1] = {0, 4, 0, 0, 0};
@@ -55,15 +55,15 @@ protected:
         run(milliseconds(1));
         return last;
     }
-    // The request in the same slot, so many rounds after that one.
+    // Returns the request in the same slot, this many rounds later.
     static RequestHandle later(RequestHandle handle, std::uint64_t rounds) {
         return {handle.session, handle.request_number + rounds * kSlotsPerSession};
     }
-    // What has come to the client: each answer by its number, and the byte that all of it consists of.
+    // Returns the answers that the client got: each by its number, with the byte that fills it.
     std::map<std::uint64_t, std::uint8_t> read_answers() {
         std::map<std::uint64_t, std::uint8_t> answers;
         std::array<port::PacketRef, 16> burst;
-        (void)server.port.receive_burst(burst, now);  // what waits leaves
+        (void)server.port.receive_burst(burst, now);  // waiting packets leave
         const std::size_t count = client.port.receive_burst(burst, now);
         for (const port::PacketRef& packet : std::span(burst).first(count)) {
             const std::uint8_t* const at = packet.data + sizeof(wire::RawUd);
@@ -117,17 +117,17 @@ TEST_F(SentInPlace, AnAnswerThatWaitsForTurnsIsNotOverwrittenThoughItsClientGave
     EXPECT_EQ(bytes, (std::vector<int>{1, 2, 3}));
 }
 
-// There is memory for one answer of that length. All of it happens in one turn.
+// There is memory for one answer of that length. Everything happens in one turn.
 TEST_F(SentInPlace, AnAnswerThatWaitsIsNotOverwrittenThoughItsMemoryGoesToAnotherSlot) {
     constexpr std::uint32_t kLong = 4000;
     server.restart(22, std::size_t{8} << 10U);
     server.endpoint->set_handler(kEcho, &SentInPlace::fill, this);
     const RequestHandle first = open_session();
     const RequestHandle second = open_session();
-    (void)open_session();  // holds a little, so that the other half of the memory is not whole
+    (void)open_session();  // holds a little memory, so that the other half is not whole
     ASSERT_TRUE(server.endpoint->set_handler(kEcho, &SentInPlace::fill, this, kLong).ok());
     forge(later(first, 1), kLong, 0x11);
-    forge(later(second, 1), kLong, 0x22);  // finds none
+    forge(later(second, 1), kLong, 0x22);  // finds no memory
     forge(later(first, 2), kLong, 0x33);   // gives way
     forge(later(second, 1), kLong, 0x44);
     server.turn(now);
@@ -146,12 +146,12 @@ TEST_F(SentInPlace, ARequestThatIsAnsweredBeforeItLeftIsSentAsItWas) {
     call.type = kEcho;
     call.request = request;
     call.context = &request;
-    call.completion = [](void* context, const CallResult&) {  // its memory is the caller's again
+    call.completion = [](void* context, const CallResult&) {  // its memory belongs to the caller again
         auto& bytes = *static_cast<std::vector<std::uint8_t>*>(context);
         std::fill(bytes.begin(), bytes.end(), std::uint8_t{0x55});
     };
     client.endpoint->post(opened, call, now);
-    Header header;  // the server knows the number of what it is going to be asked
+    Header header;  // the server knows the number of the request that will come
     header.session = opened;
     header.type = PacketType::Response;
     header.request_number = first + kSlotsPerSession;

@@ -158,7 +158,7 @@ TEST_F(JudgeRequestPacket, OnlyOneThatCanBeHeldBeginsAMessage) {
     EXPECT_EQ(begins(1), PacketVerdict::Early);
 }
 
-// 16,384 packets and more: the last one is told by its low bits.
+// 16,384 packets and more: the low bits identify the last one.
 TEST_F(JudgeRequestPacket, TheLastPacketOfTheLongestMessageIsKnown) {
     const std::uint32_t packets = packets_of(kMaxMessageBytes, kPacketBytes);
     slot.request_packets = packets;
@@ -187,7 +187,7 @@ TEST(JudgeResponse, OnlyTheSlotsOwnRequestThatWasSentIsAnswered) {
     EXPECT_EQ(judge_response(slot, small(kCurrent), 40), ResponseVerdict::Stale);
 }
 
-// A request of three packets; two more packets of the response were asked for.
+// A request of three packets. The client has asked for two more packets of the response.
 TEST(JudgeResponsePacket, OnlyWhatWasAskedForIsTakenInItsSize) {
     ClientTransfer transfer;
     transfer.request_packets = 3;
@@ -212,7 +212,7 @@ TEST(JudgeResponsePacket, OnlyWhatWasAskedForIsTakenInItsSize) {
     EXPECT_EQ(judged(2, kPacketBytes, kFivePackets + 8), kNone);  // another message
 }
 
-// RFC 6298, 2 and 5.5, with our bounds.
+// RFC 6298, 2 and 5.5, with our own bounds.
 TEST(RetransmissionTimeout, FollowsTheRoundTripsAndDoublesWithinItsBounds) {
     ClientSession session;
     EXPECT_EQ(session.rto(1), kRtoMin);

@@ -1,4 +1,4 @@
-// Requests that are kept, and what becomes of them.
+// Kept requests and the ways in which they end.
 #include "rpc/common/kept_request.hpp"
 
 #include <gtest/gtest.h>

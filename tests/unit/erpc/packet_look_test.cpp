@@ -1,4 +1,4 @@
-// What packets of one look have in common.
+// Properties that packets of one look share.
 #include "rpc/erpc/packet_look.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ protected:
     PacketLook look;
 };
 
-// A batch of datagrams that a socket hands over lies end to end, and its IPv4 IDs count.
+// Datagrams of a batch from a socket lie end to end, and their IPv4 IDs count up.
 TEST_F(PacketLookTest, PacketsOfOneBatchLookAlike) {
     packet.ip_id = static_cast<std::uint16_t>(packet.ip_id + 1);
     packet.room = packet.len;

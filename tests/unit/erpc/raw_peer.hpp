@@ -1,4 +1,4 @@
-// A host without an endpoint: it says whatever a test tells it to, and keeps what it hears.
+// A host without an endpoint: it sends the packets of the test, and keeps the packets that it gets.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ public:
         std::vector<std::uint8_t> payload;  // behind the header
         roce::UdAddress from{};
 
-        // Of a control packet.
+        // Returns the control message of a control packet.
         [[nodiscard]] Control control() const {
             RawControl raw{};
             std::memcpy(&raw, payload.data(), std::min(sizeof(raw), payload.size()));
@@ -51,7 +51,7 @@ public:
                      now);
         sender_.flush(now);
     }
-    // `bytes`: of the payload; what is beyond the control message is zero.
+    // Sends a control packet. `bytes` is the size of the payload; bytes after the control message are zero.
     void send(const roce::UdAddress& to, const Control& control, Instant now, std::size_t bytes = sizeof(RawControl)) {
         std::vector<std::uint8_t> payload(std::max(bytes, sizeof(RawControl)));
         control.emit(*reinterpret_cast<RawControl*>(payload.data()));
@@ -80,7 +80,7 @@ public:
             heard_bytes += payload.size() + kOverheadBytes;
         }
     }
-    // As a client that wants a session, with a cookie or without.
+    // Asks for a session as a client, with a cookie or without.
     void ask(const roce::UdAddress& to, std::uint64_t token, std::uint64_t cookie, Instant now) {
         Control control;
         control.type = ControlType::Connect;
@@ -90,7 +90,7 @@ public:
         control.cookie = cookie;
         send(to, control, now, control.payload_bytes(kPacketBytes));
     }
-    // Both round trips. What it was told last: Accepted or Refused.
+    // Makes both round trips. Returns the last message it got: Accepted or Refused.
     template <class Host>
     Control open(Host& host, const roce::UdAddress& to, std::uint64_t token, Instant now) {
         for (std::uint64_t cookie = 0;;) {
@@ -105,7 +105,7 @@ public:
             cookie = answer.cookie;
         }
     }
-    // As the server of whoever sent the last Connect: the session's numbers begin at `first_request`.
+    // Accepts as the server of the last Connect's sender: the session's numbers begin at `first_request`.
     Heard accept(std::uint64_t first_request, Instant now) {
         const Heard asked = *last(ControlType::Connect);
         accepted = {};
@@ -116,7 +116,7 @@ public:
         send(asked.from, accepted, now, kPacketBytes);
         return asked;
     }
-    // The last control packet of this type that it heard.
+    // Returns the last control packet of this type that it got.
     [[nodiscard]] std::optional<Heard> last(ControlType type) const {
         for (auto each = heard.rbegin(); each != heard.rend(); ++each) {
             if (each->header.kind == Kind::Control && each->control().type == type) {
@@ -129,11 +129,12 @@ public:
     static constexpr Qkey kQkey{0x205};
     static constexpr std::uint16_t kPathMtuBytes = 1024;
     static constexpr std::uint32_t kPacketBytes = kPathMtuBytes - sizeof(RawHeader);
-    static constexpr std::size_t kOverheadBytes = 14 + 20 + 8 + 12 + 8 + 16 + 4;  // of a packet on an Ethernet
+    static constexpr std::size_t kOverheadBytes = 14 + 20 + 8 + 12 + 8 + 16 + 4;  // the overhead of a packet on an
+                                                                                  // Ethernet
 
     test::WirePort port;
     std::vector<Heard> heard;
-    Control accepted{};  // what accept() said last
+    Control accepted{};  // the last message of accept()
     std::size_t heard_bytes = 0;
     std::size_t sent_bytes = 0;
 

@@ -1,4 +1,4 @@
-// What time does to calls: losses that are noticed, deadlines that pass, numbers that do not run away.
+// The effects of time on calls: noticed losses, expired deadlines, numbers that stay bounded.
 #include <gtest/gtest.h>
 
 #include "rpc/common/deadlines.hpp"
@@ -54,7 +54,7 @@ TEST_F(Recovery, CallsThatNeverLeftUseUpNoNumbers) {
     const SessionId session = connect();
     run(milliseconds(5));
     hold = true;
-    for (std::uint64_t tag = 0; tag < 4; ++tag) {  // as many as there are credits
+    for (std::uint64_t tag = 0; tag < 4; ++tag) {  // one for each credit
         post(session, tag);
     }
     for (std::uint64_t tag = 10; tag < 5'010; ++tag) {
@@ -109,7 +109,7 @@ TEST_F(Recovery, EachCallOfALongBacklogEndsAtItsOwnDeadline) {
         std::uint32_t ended;
     };
     std::vector<Waiting> waiting;
-    for (std::uint32_t i = 0; i < kCalls; ++i) {  // in no order, and some beyond what the wheel spans
+    for (std::uint32_t i = 0; i < kCalls; ++i) {  // in random order, and some beyond the span of the wheel
         waiting.push_back({&now, now + microseconds(1'000 + i * 7'919 % 1'500'000), 0});
     }
     Call call;

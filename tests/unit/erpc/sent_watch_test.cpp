@@ -1,4 +1,4 @@
-// When what was sent counts as lost.
+// The time after which a sent packet counts as lost.
 #include "rpc/erpc/sent_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@ protected:
         sent.sends = 5;
         watch.note_sent(*session, *session->client, start);
     }
-    // The message of another slot waits for a credit, the server has a part of it.
+    // Makes the message of another slot wait for a credit while the server has a part of it.
     void starve_another() {
         ClientSlot& slot = session->client->slots[1];
         (void)transfer.answered.see(0);
         slot.transfer = &transfer;
         session->client->move(slot, SlotState::Starved);
     }
-    // How long until the slot counts as lost.
+    // Returns the time until the slot counts as lost.
     [[nodiscard]] Duration patience() {
         for (Instant now = start; now < start + seconds(2); now = now + microseconds(500)) {
             bool lost = false;
@@ -53,7 +53,7 @@ TEST_F(SentWatchTest, EachSilenceDoublesTheNext) {
     EXPECT_EQ(session->client->rto(5), session->client->rto(1) * 16);
 }
 
-// The server holds memory for a part of their messages, and gives that up after a while of silence.
+// The server holds memory for a part of their messages, and frees it after a time of silence.
 TEST_F(SentWatchTest, ASlotKeepsACreditThatOthersNeedForOneTimeoutOnly) {
     starve_another();
     const Duration waited = patience();
@@ -61,7 +61,7 @@ TEST_F(SentWatchTest, ASlotKeepsACreditThatOthersNeedForOneTimeoutOnly) {
     EXPECT_LE(waited, session->client->rto(1) + milliseconds(1));
 }
 
-// Else two messages would take turns at sending again, every first timeout, to a server that is silent.
+// Otherwise two messages would alternate in sending again, at every first timeout, to a silent server.
 TEST_F(SentWatchTest, AMessageThatTheServerHasAPartOfWaitsTwiceAsLongEachTime) {
     starve_another();
     ClientSlot& slot = session->client->slots[0];

@@ -1,4 +1,4 @@
-// What a server keeps of answers: that every call ends though memory for them is short, and when they are forgotten.
+// The answers that a server keeps: every call ends even if memory for them is short, and old answers are dropped.
 #include <gtest/gtest.h>
 
 #include "tests/unit/erpc/server_memory.hpp"
@@ -42,16 +42,17 @@ TEST_F(ServerMemory, ALargeRequestThatFindsNoRoomForItsAnswerIsExecutedWhenThere
     expect_each_executed_at_most_once();
 }
 
-// Each slot asks again at once, so that none of them is ever idle for long.
+// Each slot asks again at once, so that none is ever idle for long.
 TEST_F(ServerMemory, SlotsTakeTurnsWithWhatIsTooLittleForAll) {
     constexpr std::uint64_t kCalls = 4'000;
     constexpr std::uint64_t kSessions = 32;
-    client.config.sessions_max = server.config.sessions_max = kSessions * 2;  // one host has no more than its share
+    client.config.sessions_max = server.config.sessions_max = kSessions * 2;  // one host may have no more than its
+                                                                              // share
     client.config.credits = kSlotsPerSession;
     client.config.calls_max = kCalls;
     client.restart(11);
     client.endpoint->set_session_callback(&TwoHosts::on_session, this);
-    server.restart(22, std::size_t{kAnswerTakes} * 64);  // for a quarter of the slots
+    server.restart(22, std::size_t{kAnswerTakes} * 64);  // enough for a quarter of the slots
     answer_by_size(kAnswerBytes);
     std::vector<SessionId> sessions;
     for (std::uint64_t i = 0; i < kSessions; ++i) {
@@ -67,7 +68,7 @@ TEST_F(ServerMemory, SlotsTakeTurnsWithWhatIsTooLittleForAll) {
     EXPECT_GT(drops(Drop::NoBuffer), 0U);
 }
 
-// One session has all the memory for answers, and each of its slots asks again as soon as it is answered.
+// One session has all memory for answers, and each of its slots asks again as soon as it has its answer.
 TEST_F(ServerMemory, BusySlotsGiveTheirMemoryUpToOneThatWaitsForSome) {
     client.config.credits = kSlotsPerSession;
     client.restart(11);
@@ -109,7 +110,7 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     run_with(other, milliseconds(5));
     ask(first, 1);
     client.turn(now);
-    client.port.fate = server.port.fate = [](std::uint64_t) { return 0; };  // nor does it ask again
+    client.port.fate = server.port.fate = [](std::uint64_t) { return 0; };  // it does not ask again either
     server.turn(now);
     server.port.fate = [](std::uint64_t) { return 1; };
     const std::array<std::uint8_t, 8> request{2};
@@ -123,7 +124,7 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     expect_each_executed_at_most_once();
 }
 
-// The server says so each time: what it said at first may be lost.
+// The server declines it each time, since its first refusal may be lost.
 TEST_F(ServerMemory, ARequestThatWasDeclinedIsNotExecutedHoweverOftenItComes) {
     server.endpoint->set_handler(
         kEcho, [](void*, const Request& request) { EXPECT_TRUE(request.decline()); }, nullptr);
@@ -154,7 +155,7 @@ TEST_F(ServerMemory, AnAnswerThatIsAskedForAgainAndAgainGivesWayToOthers) {
     CallStatus status = CallStatus::Cancelled;
     for (int turn = 0; turn < 14'000; ++turn) {
         if (turn % 200 == 0) {
-            forge(0, 1, 8, 0);  // holds all the memory there is, and asks for its answer each 10 ms
+            forge(0, 1, 8, 0);  // it holds all memory, and asks for its answer each 10 ms
         }
         if (turn == 100) {
             other.endpoint->post(session, call_with(request, status), now);
@@ -176,7 +177,7 @@ TEST_F(ServerMemory, AnAnswerThatNobodyAskedForAgainIsKeptForTwiceThePeersPatien
     EXPECT_EQ(server.endpoint->sessions_open(), 1U);
 }
 
-// Clocks leap, and processes are kept from running, more than once.
+// Clocks leap, and processes are stopped, more than once.
 TEST_F(ServerMemory, AnAnswerOutlastsTwoLongAbsencesInARow) {
     answer_by_size(kAnswerBytes);
     const SessionId session = connect();

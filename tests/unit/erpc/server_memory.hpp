@@ -1,4 +1,4 @@
-// What tests of a server's memory have in common: packets that follow no rules, and answers of one size.
+// The common part of tests of a server's memory: packets that break the rules, and answers of one size.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ protected:
     static constexpr std::uint32_t kAnswerBytes = 4000;
     static constexpr std::uint32_t kAnswerTakes = 4096;  // of the pool
 
-    // The session that packets are forged for; their numbers follow from one call over it.
+    // Opens the session in which packets are forged. Their numbers are derived from one call over it.
     void open_session() {
         forged = connect();
         post(forged, next_tag++);
@@ -21,8 +21,8 @@ protected:
         at_server = last.session;
         first_number = last.request_number;  // of slot 0
     }
-    // What a client can send that follows no rules: packet `packet` of a request in a slot, so many rounds after the
-    // slot's first, with a payload of `payload_bytes` or as many as there should be.
+    // Sends packet `packet` of a request in a slot, `round` rounds after the slot's first one. Its payload has
+    // `payload_bytes`, or the correct length. A client that breaks the rules can send it.
     void forge(std::uint32_t slot, std::uint32_t round, std::uint32_t message_bytes, std::uint32_t packet,
                std::uint32_t payload_bytes = kNone) {
         Header header;
@@ -36,7 +36,7 @@ protected:
         }
         client.inject(server, header, std::vector<std::uint8_t>(payload_bytes), now);
     }
-    // Answers of one size, for which there is always room when the handler runs.
+    // Makes the handler answer with this size. There is always room for it when the handler runs.
     void answer_by_size(std::uint32_t bytes) {
         answer_bytes = bytes;
         const Status set = server.endpoint->set_handler(
@@ -65,7 +65,7 @@ protected:
         };
         return client.endpoint->post(session, call, now);
     }
-    // A session of a third host on the server's network.
+    // Connects a third host on the server's network.
     SessionId connect_third(Host& third) {
         third.port.join(server.port);
         server.port.join(third.port);
@@ -87,7 +87,7 @@ protected:
     std::uint32_t answer_bytes = 0;
 };
 
-// How it ends is told to `status`; `request` and it outlive the call.
+// Makes a call whose end is stored in `status`. `request` and `status` outlive the call.
 inline Call call_with(std::span<const std::uint8_t> request, CallStatus& status) {
     Call call;
     call.type = kEcho;

@@ -1,4 +1,4 @@
-// What a server keeps of half-received requests: who may hold how much, and what is given up.
+// The parts of requests that a server keeps: the limits of each session, and the parts that are dropped.
 #include "rpc/erpc/server_messages.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST_F(ServerMemory, ARequestThatFindsNoMemoryEndsTheOneBeforeItInItsSlotAndNoth
     forge(1, 1, 5'000, 1);
     server.turn(now);
     EXPECT_GT(drops(Drop::NoBuffer) + drops(Drop::ShareTaken), 0U);
-    EXPECT_EQ(server.pool->live(), 2U);  // the answer, and what slot 1 has received
+    EXPECT_EQ(server.pool->live(), 2U);  // the answer, and the part of a request in slot 1
     post(connect(), 2, Instant::never(), 5'000);
     run(milliseconds(5));
     EXPECT_EQ(results.at(2), CallStatus::Ok);

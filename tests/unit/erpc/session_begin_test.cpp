@@ -1,4 +1,4 @@
-// How sessions begin: what a stranger gets and leaves, what proves an address, and who may have how many.
+// The begin of sessions: the resources of an unknown host, the proof of an address, and the limits of each host.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -212,7 +212,7 @@ TEST_F(SessionBegin, ARecordedSessionExecutesNothingAtARestartedServerNorAtTheSa
     accepted = stranger.last(ControlType::Accepted)->control();
     replay(accepted);
     ASSERT_EQ(executed, 1);
-    for (int i = 0; i < 10; ++i) {  // its cookie is still fresh: the session opens, with other numbers
+    for (int i = 0; i < 10; ++i) {  // its cookie is still valid: the session opens, with other numbers
         replay(accepted);
     }
     EXPECT_EQ(executed, 1);
@@ -253,7 +253,7 @@ TEST_F(SessionBegin, ASourceThatTakesAllItCanLeavesRoomForOthers) {
     third.port.join(server.port);
     server.port.join(third.port);
     EXPECT_GE(take_all(third), 1U);
-    now = now + kPeerTimeout * 2;  // a leap, then what they are silent
+    now = now + kPeerTimeout * 2;  // a leap, and then the peers' silence
     run(kPeerTimeout * 2 + milliseconds(100));
     EXPECT_EQ(server.endpoint->sessions_open(), 4U);
     EXPECT_EQ(take_all(stranger), std::size_t{Host::kSessionsMax - 4} * 3 / 4);
@@ -284,7 +284,7 @@ TEST(ServerSessions, OneHostMayHaveTwentyThousandOfALargeTable) {
     EXPECT_TRUE(sessions.may_open(source, 1));
 }
 
-// Tokens that a table of 65,537 buckets, say, holds in one chain when it takes them as they are.
+// Tokens that fall into one chain of a table of, for example, 65,537 buckets if it hashes them without a secret.
 TEST(ServerSessions, TokensThatCollideWithoutASecretDoNotWithOne) {
     constexpr std::uint64_t kBuckets = 65537;
     const KeyedHash hash{{3, 4}};

@@ -1,4 +1,4 @@
-// How sessions end, and who ends them: nobody who only guesses.
+// The end of sessions, and the hosts that may end them: guessing does not suffice.
 #include <gtest/gtest.h>
 
 #include "tests/unit/erpc/host.hpp"
@@ -7,7 +7,7 @@
 namespace cairn::erpc {
 namespace {
 
-// SplitMix64's output and what was its input.
+// Returns SplitMix64's output for an input.
 std::uint64_t mix(std::uint64_t value) {
     value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
     value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
@@ -90,7 +90,7 @@ protected:
         };
         EXPECT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
     }
-    // A path of the forger's port that says it comes from `as`.
+    // Opens a path of the forger's port whose packets claim to come from `as`.
     static roce::UdAddress spoofed(RawPeer& peer, const Host& as, const Host& to) {
         return {peer.port.open_path({as.port.local_address(), to.port.local_address(), 0xc000, 0}, {}), Qpn{0x100},
                 RawPeer::kQkey};
@@ -150,7 +150,7 @@ TEST_F(SessionEnd, ASpoofedPacketWithoutTheTokenEndsNothingAndAnswersNothing) {
 }
 
 TEST_F(SessionEnd, ASessionGivenUpWhileItConnectsLeavesNothingAtTheServer) {
-    (void)client.connect(server, now);  // the next one gets another number than that which a client assumes at first
+    (void)client.connect(server, now);  // the next one gets another number than a client first assumes
     run(milliseconds(5));
     ASSERT_EQ(server.endpoint->sessions_open(), 1U);
     for (int turns = 0; turns < 8; ++turns) {
@@ -220,7 +220,7 @@ TEST_F(SessionEnd, AnEndpointThatEndsTellsItsPeers) {
     EXPECT_EQ(client.endpoint->sessions_open(), 0U);
 }
 
-// The numbers of a session come to 0 behind their end.
+// The request numbers of a session wrap around to 0.
 TEST_F(SessionEnd, NoSessionEndsWithItsNumbers) {
     const roce::UdAddress to{
         client.port.open_path({client.port.local_address(), forger.port.local_address(), 0xc000, 0}, now), Qpn{0x100},

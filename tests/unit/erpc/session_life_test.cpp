@@ -1,4 +1,4 @@
-// What a peer says counts as far as it can be so: copies of what it said once do not show that it lives, and it answers
+// A peer's packets count only if they are plausible: copies of earlier ones do not show that it lives, and it answers
 // nothing that was not sent.
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ protected:
         peer.turn(now);
         now = now + milliseconds(1);
     }
-    // The host's session with the peer, which answers its first call and its first Ping.
+    // Begins the host's session with the peer, which answers its first call and its first Ping.
     void begin_as_server() {
         session = host.connect(peer.port, now);
         turn();
@@ -50,8 +50,8 @@ protected:
         ASSERT_EQ(events, std::vector{SessionEvent::Connected});
         ASSERT_EQ(host.endpoint->calls_pending(), 0U);
     }
-    // The host's next call, of several packets, as many of which as it has credits were sent. The header by which the
-    // peer returns credits of it.
+    // Makes the host's next call, of several packets, one for each of its credits. Returns the header by which the peer
+    // returns credits of it.
     Header call_with_many_packets() {
         Call call;
         call.request = large;
@@ -137,7 +137,7 @@ TEST_F(SessionLife, CopiesOfAnOldRequestDoNotKeepTheSessionOfASilentClient) {
     EXPECT_EQ(host.endpoint->sessions_open(), 0U);
 }
 
-// A server that says all the time that it gave a request up does not say how fast its client sends.
+// A server that keeps saying that it gave a request up does not set the rate of its client.
 TEST_F(SessionLife, ARequestThatIsGivenUpBeginsAnewOnceInATimeoutAndASmallOneNever) {
     begin_as_server();
     for (const std::span<const std::uint8_t> asked : {std::span<const std::uint8_t>(request), std::span(large)}) {

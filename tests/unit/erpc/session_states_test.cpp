@@ -1,4 +1,4 @@
-// What each control message means to a client, for every state of its session.
+// The effect of each control message on a client, for every state of its session.
 #include "rpc/erpc/session_states.hpp"
 
 #include <gtest/gtest.h>

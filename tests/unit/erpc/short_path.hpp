@@ -9,11 +9,11 @@ namespace cairn::erpc {
 
 constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
 
-// Packets are offered to take_known() by hand, as they came.
+// Offers packets to take_known() by hand, as they came.
 class ShortPath : public TwoHosts {
 protected:
-    // The session's slot has had a request; the next one lies at the server's port. Its call has no deadline, or ends
-    // after `lasts`.
+    // Returns the next request of the session's slot, which has had one, at the server's port. Its call has no
+    // deadline, or ends after `lasts`.
     port::PacketRef request(Duration lasts = {}) {
         session = connect();
         run(milliseconds(5));
@@ -23,7 +23,7 @@ protected:
         client.turn(now);
         return arrived(server);
     }
-    // The answer to it lies at the client's port.
+    // Returns the answer to it at the client's port.
     port::PacketRef response(Duration lasts = {}) {
         port::PacketRef packet = request(lasts);
         EXPECT_EQ(server.endpoint->take_known({&packet, 1}, now), 1U);

@@ -1,4 +1,4 @@
-// The short path of small calls: which packets take it, and that it comes to the same end as the long one.
+// The short path of small calls: the packets that take it, and its equality to the long path.
 #include <gtest/gtest.h>
 
 #include "lib/roce/ud/known_start.hpp"
@@ -46,7 +46,8 @@ TEST_F(ShortPath, ARequestAndItsResponseTakeIt) {
     EXPECT_FALSE(takes(client, packet)) << "a copy";
 }
 
-// Whatever bit of the headers differs, the packet goes the long way; only what says nothing of the request is free.
+// If any bit of the headers differs, the packet takes the long path. Only bits that do not describe the request are
+// free.
 TEST_F(ShortPath, ARequestWithAnyOtherBitFlippedDoesNotTakeIt) {
     const port::PacketRef packet = request();
     for (std::size_t bit = 0; bit < kHeaders * 8; ++bit) {
@@ -127,7 +128,7 @@ TEST_F(ShortPath, AnAnswerThatWasSentAgainMakesTheNextRequestTakeTheLongWay) {
     EXPECT_FALSE(takes(server, arrived(server)));
 }
 
-// What is behind a short packet is nobody's to read: here an access there ends the test.
+// Bytes after a short packet must not be read: here such a read ends the test.
 TEST_F(ShortPath, NothingIsReadBehindAShortPacket) {
     test::GuardedPages pages(1);
     const auto short_ones = [this, &pages](Host& host, const port::PacketRef& packet) {
@@ -163,7 +164,7 @@ TEST_F(ShortPath, SwitchedOffNothingTakesIt) {
     expect_all(20, CallStatus::Ok);
 }
 
-// Histories with losses, doubling and reordering end alike, call by call, with the short path and without.
+// Histories with losses, doubling and reordering end alike, call by call, with and without the short path.
 class BothPaths : public testing::TestWithParam<std::uint64_t> {};
 
 struct History {

@@ -1,4 +1,4 @@
-// Which sessions a turn serves when credits are scarce.
+// The sessions that a turn serves when credits are scarce.
 #include "rpc/erpc/stall_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ protected:
         ++session.client->credits;
         queue.credits_came(session);
     }
-    // Returns the sessions served, each of which sends its waiting request if it has a credit.
+    // Returns the served sessions. Each of them sends its waiting request if it has a credit.
     std::vector<SessionId> served() {
         std::vector<SessionId> those;
         queue.serve(sessions, [&those](Session& session) {
@@ -76,7 +76,7 @@ TEST_F(StallQueueTest, CreditsOfSessionsWithoutWaitingSlotsBringNothing) {
     EXPECT_TRUE(queue.empty());
 }
 
-// For instance a transfer waits for as many credits as make a batch, or for a place in a table.
+// For example a transfer waits for a batch's credits, or for a place in a table.
 TEST_F(StallQueueTest, ASessionStaysWhileItHasCreditsAndSlotsThatWait) {
     Session& session = open(2);
     stall(session);

@@ -1,4 +1,4 @@
-// How messages are cut into packets, and the window of those that arrived.
+// The division of messages into packets, and the window of arrived packets.
 #include "rpc/erpc/transfer.hpp"
 
 #include <gtest/gtest.h>

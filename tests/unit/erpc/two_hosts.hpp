@@ -1,5 +1,5 @@
 // A client and a server on a wire in memory, in virtual time, and a handler that answers with the request's bytes plus
-// one each: what the tests of an endpoint's promises begin with.
+// one each: the basis of the tests of an endpoint's promises.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ protected:
     std::map<std::uint64_t, int> executed;
     std::vector<std::pair<rpc::KeptRequest, std::vector<std::uint8_t>>> held;
     std::vector<SessionEvent> events;
-    RequestHandle last{};  // of the request that was executed last
+    RequestHandle last{};  // the last executed request
 };
 
 }  // namespace cairn::erpc

@@ -97,7 +97,8 @@ TEST_F(BenchClients, ShareARateWhateverTheirBatchAndHoweverManyAreActive) {
     }
 }
 
-// Calls that were due while the server stood still are all made, at once, and count from when they were due.
+// Calls that were due while the server stood still are all made, at once. Their latency counts from the time when they
+// were due.
 TEST_F(BenchClients, DropNoCallThatIsLateAndCountFromWhenItWasDue) {
     options.rate_per_s = 20000;
     begin();
@@ -109,7 +110,7 @@ TEST_F(BenchClients, DropNoCallThatIsLateAndCountFromWhenItWasDue) {
     finish();
     EXPECT_NEAR(completed(), 4000, 260);
     EXPECT_EQ(load->figures().not_begun(), 0U);
-    // A fifth of the calls were due in these 40 ms, and wait for half of them as a mean.
+    // A fifth of the calls were due in these 40 ms, and wait for half of them on average.
     EXPECT_GT(load->figures().latency_ns().percentile(0.9), 15'000'000U);
     EXPECT_GT(load->figures().latency_ns().max(), 38'000'000U);
     EXPECT_LT(load->figures().latency_ns().percentile(0.5), 1'000'000U);
@@ -139,7 +140,7 @@ TEST_F(BenchClients, WithoutARateGoOnAtOnceOrAfterAThought) {
 }
 
 TEST_F(BenchClients, ThatWaitEndWithTheLoad) {
-    options.rate_per_s = 1;  // nobody's first call is due within the test
+    options.rate_per_s = 1;  // no client's first call is due within the test
     begin();
     run(milliseconds(10));
     EXPECT_NE(load->next_due(), Instant::never());

@@ -1,4 +1,4 @@
-// Where cairn-rpcbench says that a turn's time goes, by a clock that stands still unless it is put forward.
+// The stages of a turn in the report of cairn-rpcbench, with a clock that stands still unless the test advances it.
 #include "apps/rpcbench/stage_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ struct StillClock {
     [[nodiscard]] Instant now() const noexcept { return time; }
 };
 
-// The system's part of a turn: it reads, has a handler, and composes.
+// The system's part of a turn: it reads, runs a handler, and composes.
 class Stand final : public worker::Tenant {
 public:
     explicit Stand(HandlerWatch& watch) : watch_(watch) {}
@@ -88,7 +88,7 @@ TEST_F(StageWatchTest, ATurnWithoutWorkIsIdleAndTimeWithoutCallsDoesNotCount) {
     EXPECT_EQ(watch.times().receive.ns + watch.times().handle.ns + watch.times().send.ns, 0);
     EXPECT_EQ(watch.times().handler.ns + watch.times().judge.ns + watch.times().compose.ns, 0);
     turn();
-    watch.look(1);  // none more
+    watch.look(1);  // no more
     EXPECT_EQ(watch.times().receive.ns, 0);
 }
 

@@ -1,4 +1,4 @@
-// Messages that nobody honest sends, from a host that knows the server's queue pair and its Q_Key.
+// Messages that no honest host sends, from a host that knows the server's queue pair and its Q_Key.
 #include "tests/unit/rpcbench/ud_hosts.hpp"
 
 namespace cairn::rpcbench {
@@ -6,7 +6,7 @@ namespace {
 
 struct UdStrangers : UdHosts {
     UdStrangers() {
-        // It stands on the client's wire and address: what a host of the same address may try.
+        // It is on the client's wire and address, as another process of that host could be.
         road = UdRoad::create(64, *client.device, client.pool).value();
         to = client.device->create_ah(net::IpAddress::parse("10.0.0.2").value(), 0xc000, now).value();
     }
@@ -72,7 +72,7 @@ TEST_F(UdStrangers, NonsenseIsCounted) {
     send(message(static_cast<UdKind>(0), 0, 0));
     send(message(static_cast<UdKind>(99), 0, 0));
     send(of_version(1));
-    EXPECT_EQ(server.breaches(UdBreach::Malformed), 4U);  // and that of SetUp()
+    EXPECT_EQ(server.breaches(UdBreach::Malformed), 4U);  // including that of SetUp()
     EXPECT_EQ(server.endpoint->sessions_open(), 1U);
 }
 
@@ -86,14 +86,14 @@ TEST_F(UdStrangers, AHelloTakesNoSessionBeforeItsTokenCameBack) {
     const std::vector<RawUdMessage> challenges = answers();
     ASSERT_FALSE(challenges.empty());
     EXPECT_EQ(challenges[0].kind, UdKind::Challenge);
-    // The token is good for that number of its host's, and no other one.
+    // The token is valid for that number of its host's, and for no other one.
     RawUdMessage hello = message(UdKind::Hello, 0, challenges[0].token.get());
     hello.own = Be16{1};
     send(hello);
     EXPECT_EQ(server.endpoint->sessions_open(), 1U);
     hello.own = Be16{0};
     send(hello);
-    send(hello);  // the Welcome was lost, say
+    send(hello);  // as if the Welcome was lost
     EXPECT_EQ(server.endpoint->sessions_open(), 2U);
 }
 

@@ -1,4 +1,4 @@
-// Calls over datagrams: what is answered, and what becomes of what is lost.
+// Calls over datagrams: answered calls, and the fate of calls with losses.
 #include "tests/unit/rpcbench/ud_hosts.hpp"
 
 namespace cairn::rpcbench {
@@ -20,7 +20,7 @@ TEST_F(UdCalls, AreAnsweredWhateverTheirSize) {
     EXPECT_EQ(server.endpoint->statistics().datagrams_sent, 4U);
 }
 
-// More than the queues have room for.
+// There are more calls than the queues have room for.
 TEST_F(UdCalls, OfManySessionsAtOnceAllEnd) {
     std::vector<SessionId> sessions;
     for (int i = 0; i < 40; ++i) {
@@ -91,7 +91,7 @@ TEST_F(UdCalls, ASessionOutlivesItsOnlyCall) {
     EXPECT_EQ(client.count(UdEvent::Ended), 0U);
 }
 
-// A datagram that comes twice executes its request twice: nothing here remembers any. Its call ends once.
+// A datagram that comes twice executes its request twice, since no request is remembered here. Its call ends once.
 TEST_F(UdCalls, AnAnswerThatComesTwiceEndsItsCallOnce) {
     const SessionId session = connect();
     server.port.fate = [](std::uint64_t) { return 2; };
@@ -128,7 +128,7 @@ TEST_F(UdCalls, WhatNobodyAnswersIsRefused) {
 }
 
 TEST_F(UdCalls, HandshakesSurviveLosses) {
-    const auto every_other = [](std::uint64_t number) { return number % 2 == 0 ? 0 : 1; };  // of one end
+    const auto every_other = [](std::uint64_t number) { return number % 2 == 0 ? 0 : 1; };  // at one end
     (void)begin();
     run(milliseconds(15));  // the directory's question has been answered
     client.port.fate = every_other;
@@ -183,7 +183,7 @@ TEST_F(FewUdSessions, OneTooManyIsNotOpenedUnlessAnotherIsSilent) {
     EXPECT_GT(server.breaches(UdBreach::NoSession), 0U);
     run(milliseconds(2500), milliseconds(1));
     EXPECT_EQ(client.count(UdEvent::Connected), 2U);
-    run(milliseconds(6000), milliseconds(1));  // the third gave up; the others were silent
+    run(milliseconds(6000), milliseconds(1));  // the third was given up; no answer came for the others
     EXPECT_EQ(client.count(UdEvent::Ended), 1U);
     (void)begin();
     run(milliseconds(100));

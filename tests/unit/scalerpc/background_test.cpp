@@ -24,7 +24,7 @@ TEST_F(ScalerpcBackground, ATypesLongestAnswerIsOneThatABlockCarries) {
     EXPECT_EQ(count(CallStatus::Ok), 1U);
 }
 
-// They wait while others use their blocks.
+// The requests wait while other clients use their blocks.
 TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadStayAsTheyWere) {
     begin_with_threads(small(64), 30);
     ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
@@ -50,7 +50,7 @@ TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadStayAsTheyWere) {
     check();
 }
 
-// The jobs before them give back less than one of them needs. The others wait in their blocks.
+// The jobs before them free less memory than one of them needs. The others wait in their blocks.
 TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadHaveRoomForTheirAnswers) {
     begin_with_threads(small(64), 32);
     ASSERT_TRUE(server->endpoint->set_background_handler(kBrief, echo, &in_background, 32).ok());
@@ -75,7 +75,7 @@ TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadHaveRoomForTheirAnswers) {
     give_memory_back();
 }
 
-// Until then the client does not know that its slice goes on, and tells of requests by its entry.
+// Until then the client does not know that its slice goes on, and announces requests by its entry.
 TEST_F(ScalerpcBackground, TimeInWhichARequestWaitsForTheFirstAnswerOfItsSliceCounts) {
     begin_with_threads(small(64), 1);
     server->endpoint->set_handler(

@@ -39,7 +39,7 @@ protected:
         }
         return ended;
     }
-    // Time goes on with each look, and the server takes its turns.
+    // Returns a clock: time goes on with each look, and the server takes its turns.
     std::function<Instant()> clock() {
         return [this] {
             now = now + microseconds(5);
@@ -127,7 +127,7 @@ TEST_F(ScalerpcBatchCalls, ASessionThatEndsCompletesItsCalls) {
     EXPECT_EQ(poll_all(CallStatus::Disconnected).size(), 10U);
 }
 
-// Nobody is told of calls whose object has ended, and their places are used again.
+// Calls of an object that has ended get no completion, and their places are used again.
 TEST_F(ScalerpcBatchCalls, ItsEndCancelsWhatIsUnderWay) {
     begin_with(1);
     std::vector<BatchCall> batch;

@@ -1,4 +1,4 @@
-// Blocks, entries and control words: what is written is read, and nothing else is.
+// Blocks, entries and control words: written ones are parsed, and other bytes are refused.
 #include "rpc/scalerpc/block.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(ScalerpcBlock, ARequestIsReadAsItWasWrittenAndOnlyInItsSlice) {
     }
 }
 
-// A valid word alone does not make a request: what an older slice left may have the same one.
+// A valid word alone does not make a request: the remains of an older slice may have the same one.
 TEST(ScalerpcBlock, AValidWordOfAnotherSliceIsNoRequest) {
     std::vector<std::uint8_t> block(64);
     (void)put_request({9, 5, 0, {}}, 3, block);
@@ -72,7 +72,7 @@ TEST(ScalerpcBlock, AnAnswerCarriesItsNews) {
     EXPECT_EQ(read_answer(block, 21 + 8, got), Look::Absent);
 }
 
-// Whatever a peer writes behind a valid word, nothing is read outside of the block.
+// Whatever a peer writes after a valid word, no read leaves the block.
 TEST(ScalerpcBlock, NonsenseStaysWithinItsBlock) {
     std::mt19937 random(1);
     std::vector<std::uint8_t> block(128);

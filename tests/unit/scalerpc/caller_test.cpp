@@ -24,7 +24,7 @@ protected:
     static News notice(std::uint32_t epoch, std::uint32_t accepted) {
         return {News::Kind::Notice, epoch, accepted, {}};
     }
-    // Tells the entry that is due, if one is.
+    // Sends the entry that is due, if there is one.
     std::optional<Entry> tell() {
         const std::optional<Entry> entry = caller.entry_due(kBase);
         if (entry) {
@@ -105,7 +105,7 @@ TEST_F(ScalerpcCaller, TheEndOfASliceIsToldEvenIfNothingWaits) {
     EXPECT_EQ(tell(), std::nullopt);
 }
 
-// The news of one slice may come by an answer and by the control word, in either order.
+// The news of one slice may come in an answer and in the control word, in either order.
 TEST_F(ScalerpcCaller, NewsAreActedOnOnce) {
     stage();
     (void)tell();
@@ -123,7 +123,7 @@ TEST_F(ScalerpcCaller, NewsAreActedOnOnce) {
     EXPECT_FALSE(caller.on_news(grant(3, 2))) << "a slice begins within another";
 }
 
-// A request may have been READ, and wait at the server until its slice ends.
+// A request may have been READ and still wait at the server when its slice ends.
 TEST_F(ScalerpcCaller, WhatWasReadAndNotTakenWaitsAgain) {
     for (int i = 0; i < 3; ++i) {
         stage();
@@ -157,7 +157,7 @@ TEST_F(ScalerpcCaller, NewsOfRequestsThatAreNotThereAreNonsense) {
     EXPECT_FALSE(caller.on_news(notice(2, 1))) << "it took more before";
 }
 
-// A session's slices are counted, not the server's. Their number wraps.
+// It counts a session's slices, not the server's. The number wraps around.
 TEST_F(ScalerpcCaller, AnEpochBehindTheHighestIsNew) {
     stage();
     ASSERT_TRUE(caller.on_news(notice(0x7fffffffU, 0)));
@@ -198,7 +198,7 @@ TEST_F(ScalerpcCaller, ABlockIsUsedUntilItsAnswerHasCome) {
     EXPECT_TRUE(caller.has_room());
 }
 
-// The server learns of calls that ended before their requests left, or before they were taken.
+// The server learns of calls that ended before their requests left, or before it took them.
 TEST_F(ScalerpcCaller, RequestsOfCallsThatHaveEndedAreMarked) {
     const auto is_given_up = [this](std::uint32_t sequence) {
         Request request;
@@ -223,7 +223,7 @@ TEST_F(ScalerpcCaller, RequestsOfCallsThatHaveEndedAreMarked) {
     EXPECT_FALSE(is_given_up(3));
 }
 
-// A server counts the time itself from when an entry told it of a request.
+// After the entry of a request the server itself counts the time.
 TEST_F(ScalerpcCaller, WhatIsStagedAgainTellsWhatTimeItHasLeft) {
     const auto stage_timed = [this](Instant now) { (void)caller.stage({0, 1, 100, {}}, calls++, now); };
     const auto left = [this](std::uint32_t sequence) {
@@ -266,7 +266,7 @@ TEST(ScalerpcTimeLeft, HasNoEndFarAway) {
     EXPECT_EQ(rpc::deadline_of(rpc::kNoTimeLimit, now), Instant::never());
 }
 
-// Nobody gives a call up whose time cannot be told.
+// A call whose time does not fit the field is not given up.
 TEST_F(ScalerpcCaller, ACallThatHasMoreTimeThanCanBeToldIsNotOverEarlier) {
     (void)caller.stage({0, 1, rpc::kMostTimeLeft, {}}, calls++, Instant{});
     caller.tell_time_left({0, 1}, Instant{} + seconds(5000));
@@ -276,7 +276,7 @@ TEST_F(ScalerpcCaller, ACallThatHasMoreTimeThanCanBeToldIsNotOverEarlier) {
     EXPECT_EQ(request.left_us, rpc::kMostTimeLeft);
 }
 
-// A full send queue may have kept it back.
+// A full send queue may have delayed it.
 TEST_F(ScalerpcCaller, WhatIsWrittenTellsWhatTimeItHasLeft) {
     stage();
     (void)tell();

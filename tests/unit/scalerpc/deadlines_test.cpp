@@ -1,4 +1,4 @@
-// Requests whose callers' deadlines pass while they wait for their slice.
+// Requests whose deadlines pass while they wait for their slice.
 #include "tests/unit/scalerpc/many_clients.hpp"
 
 namespace cairn::scalerpc {
@@ -39,11 +39,12 @@ protected:
     }
 
     std::map<std::uint64_t, Instant> deadline_of;
-    Duration latest{};  // behind its deadline that a request was executed
+    Duration latest{};  // the latest execution of a request after its deadline
     int in_time = 0;
 };
 
-// The client rewrites what it has staged once its call has ended. What the server has READ by then it cannot reach.
+// When a call has ended, the client rewrites its staged request. It cannot reach requests that the server has READ by
+// then.
 TEST_F(ScalerpcDeadlines, WhatExpiresBetweenItsReadAndItsSliceIsNotExecuted) {
     begin_timed(90);
     again = true;

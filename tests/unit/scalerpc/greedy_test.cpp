@@ -1,10 +1,10 @@
-// Clients that keep what others need: they acknowledge nothing, or answer READs late.
+// Clients that hold resources that others need: they acknowledge nothing, or answer READs late.
 #include "tests/unit/scalerpc/stranger.hpp"
 
 namespace cairn::scalerpc {
 namespace {
 
-constexpr std::size_t kLong = 600;  // bytes of an answer that has no room of its own
+constexpr std::size_t kLong = 600;  // bytes of an answer that does not fit its own room
 
 class ScalerpcGreedy : public ScalerpcStranger {
 protected:
@@ -13,7 +13,8 @@ protected:
         config.shape.bytes = 1024;
         return config;
     }
-    // Nothing of it is done, and no more has room: neither now nor once the server has seen what was done before.
+    // Fills the queue. Its entries are not executed, and no more fits: neither now nor once the server has seen earlier
+    // completions.
     void fill_queue_of(Session& session) {
         ASSERT_EQ(session.qp->modify(verbs::QpState::Sqd), std::nullopt);
         verbs::SendRequest write;
@@ -36,8 +37,8 @@ protected:
     }
 };
 
-// It asks again and again without an answer that it could have read. What is kept for it has a bound, and others have
-// buffers for their answers.
+// The client keeps asking although it does not read its answers. The answers kept for it are bounded, and other clients
+// have buffers for theirs.
 TEST_F(ScalerpcGreedy, WhoAcknowledgesNothingKeepsAFewAnswers) {
     EndpointConfig config = with_long_answers(16);
     config.long_answers = 2 * config.shape.blocks + 1;
@@ -45,7 +46,7 @@ TEST_F(ScalerpcGreedy, WhoAcknowledgesNothingKeepsAFewAnswers) {
     enter_slice();
     Session* const session = of_stranger();
     ASSERT_NE(session, nullptr);
-    ASSERT_EQ(session->qp->modify(verbs::QpState::Sqd), std::nullopt);  // as if nothing was acknowledged
+    ASSERT_EQ(session->qp->modify(verbs::QpState::Sqd), std::nullopt);  // as if no packet was acknowledged
     std::size_t most = 0;
     for (std::uint32_t sequence = 1; sequence <= 100 && !stranger.ended; ++sequence) {
         write_long(sequence);
@@ -60,8 +61,8 @@ TEST_F(ScalerpcGreedy, WhoAcknowledgesNothingKeepsAFewAnswers) {
     EXPECT_EQ(counted().answers_given_up, 0U);
 }
 
-// A client sees an answer in its memory before the server learns of that. With one acknowledgement lost, the answers to
-// what it asks next find the buffers lent.
+// A client sees an answer in its memory before the server learns of that. If one acknowledgement is lost, the answers
+// to its next requests find the buffers in use.
 TEST_F(ScalerpcGreedy, AnswersWaitForAcknowledgementsThatWereLost) {
     EndpointConfig config = with_long_answers(1);
     config.long_answers = config.shape.blocks;
@@ -89,7 +90,7 @@ TEST_F(ScalerpcGreedy, AnswersWaitForAcknowledgementsThatWereLost) {
     check();
 }
 
-// With no buffer and no memory either the caller learns that its answer is lost.
+// If there is neither a buffer nor memory, the caller learns that its answer is lost.
 TEST_F(ScalerpcGreedy, AnAnswerWithoutAnyMemoryIsGivenUp) {
     EndpointConfig config = with_long_answers(1);
     config.long_answers = 1;
@@ -115,7 +116,7 @@ TEST_F(ScalerpcGreedy, AnAnswerWithoutAnyMemoryIsGivenUp) {
     EXPECT_EQ(count(CallStatus::Ok), 2U);
 }
 
-// What waits goes with its session.
+// Waiting answers are dropped with their session.
 TEST_F(ScalerpcGreedy, AnswersThatWaitEndWithTheirSession) {
     EndpointConfig config = with_long_answers(16);
     config.long_answers = 1;
@@ -138,7 +139,7 @@ TEST_F(ScalerpcGreedy, AnswersThatWaitEndWithTheirSession) {
     EXPECT_EQ(count(CallStatus::Ok), 1U);
 }
 
-// As soon as a client is gone, others have all of its buffers.
+// As soon as a client is gone, other clients have all of its buffers.
 TEST_F(ScalerpcGreedy, TheBuffersOfASessionEndWithIt) {
     EndpointConfig config = with_long_answers(16);
     config.long_answers = config.shape.blocks;
@@ -192,7 +193,7 @@ TEST_F(ScalerpcGreedy, ANoticeThatIsHeldUpBlamesNobody) {
 }
 
 // Its host acknowledges so little that its notice never leaves, and so much that it is not silent. It keeps its key and
-// its place for as long as a lost peer would, and a notice's time more.
+// its place as long as a lost peer would, plus a notice's time.
 TEST_F(ScalerpcGreedy, WhoHoldsItsNoticeUpForAsLongAsALostPeerLosesItsKey) {
     EndpointConfig config = small(32);
     config.notice_timeout = milliseconds(10);
@@ -229,8 +230,8 @@ TEST_F(ScalerpcGreedy, WhoHoldsItsNoticeUpForAsLongAsALostPeerLosesItsKey) {
     check_clean_pools();
 }
 
-// Of what it sends little arrives, a READ's answer now and then, so that it never falls silent. Its place is somebody
-// else's in the end.
+// Few of its packets arrive, a READ's answer now and then, so that it never falls silent. In the end another client
+// gets its place.
 TEST_F(ScalerpcGreedy, WhoAnswersReadsSlowlyLosesItsPlace) {
     EndpointConfig config = with_long_answers(16);
     config.shape.blocks = 8;
@@ -258,7 +259,7 @@ TEST_F(ScalerpcGreedy, WhoAnswersReadsSlowlyLosesItsPlace) {
     expect_service();
 }
 
-// A peer may not say that it is waited for without end.
+// A peer may not make the server wait for it without end.
 TEST_F(ScalerpcGreedy, AQueuePairWaitsForNoPeerWithoutEnd) {
     meet(small(16));
     enter_slice();

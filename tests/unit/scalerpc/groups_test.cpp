@@ -1,4 +1,4 @@
-// Groups: sizes, priorities, whose turn it is.
+// Groups: sizes, priorities, and their order.
 #include "rpc/scalerpc/groups.hpp"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ TEST(ScalerpcGroups, ManyMembersAreGroupsOfTheUsualSize) {
         groups.add(id(i));
         groups.check();
     }
-    EXPECT_GE(groups.size(), 7U);   // of 60
-    EXPECT_LE(groups.size(), 20U);  // of 20
+    EXPECT_GE(groups.size(), 7U);   // when the size is 60
+    EXPECT_LE(groups.size(), 20U);  // when the size is 20
     Groups few({});
     for (std::uint32_t i = 0; i < 60; ++i) {
         few.add(id(i));
@@ -88,7 +88,7 @@ TEST(ScalerpcGroups, ThePriorityIsThroughputOverSize) {
     EXPECT_EQ(groups.priority_of(id(77)), 0);
 }
 
-// Those who ask much in small requests are together, in a smaller group with a longer slice.
+// Clients with many small requests are together, in a smaller group with a longer slice.
 TEST(ScalerpcGroups, MembersOfLikePriorityComeTogether) {
     Groups groups({.size = 8, .regroup_every = 1});
     for (std::uint32_t i = 0; i < 64; ++i) {

@@ -12,7 +12,7 @@ namespace {
 
 class ScalerpcHardTimes : public ManyClients {
 protected:
-    ~ScalerpcHardTimes() override {  // while there is a die for their last frames
+    ~ScalerpcHardTimes() override {  // while there is a random generator for their last frames
         client.reset();
         server.reset();
     }
@@ -66,7 +66,7 @@ TEST_F(ScalerpcHardTimes, LossesAndCopiesCostTimeOnly) {
     check();
 }
 
-// A client that pauses does not hold the others up, and is served again.
+// A client that pauses does not delay the others, and is served again.
 TEST_F(ScalerpcHardTimes, APauseOfTheClientsEndsNothing) {
     begin(small(64), 30);
     again = true;
@@ -84,7 +84,7 @@ TEST_F(ScalerpcHardTimes, APauseOfTheClientsEndsNothing) {
     check();
 }
 
-// What the clients said meanwhile is looked at first.
+// Earlier messages of the clients are read first.
 TEST_F(ScalerpcHardTimes, APauseOfTheServerBlamesNobody) {
     begin(small(64), 30);
     again = true;
@@ -125,7 +125,7 @@ TEST_F(ScalerpcHardTimes, AShortPauseCostsNoConnection) {
     check();
 }
 
-// Both ends have one CPU in turn, for longer than slices last: a client writes long after it was told that it may.
+// Both ends alternate on one CPU, in intervals longer than slices: a client writes long after it got the permission.
 TEST_F(ScalerpcHardTimes, EndsThatTakeTurnsOnOneCpuGoOn) {
     for (const bool warmup : {true, false}) {
         sessions.clear();
@@ -179,7 +179,7 @@ TEST_F(ScalerpcHardTimes, DeadClientsAreNoticedAndTheirPlacesAreFree) {
     EXPECT_EQ(client->endpoint->calls_pending(), 0U) << "the calls of those that were given up have ended";
 }
 
-// The connections of dead peers wait for a word that never comes.
+// The connections of dead peers wait for a message that never comes.
 TEST_F(ScalerpcHardTimes, SessionsOfDeadClientsAreForOthers) {
     EndpointConfig config = small(20);
     config.peer_timeout = milliseconds(100);
@@ -243,7 +243,7 @@ TEST_F(ScalerpcHardTimes, NothingIsLeftWhenBothHaveEnded) {
     EXPECT_EQ(server->pool.live(), 0U);
 }
 
-// Who finds no place in the server's backlog asks again half a second later.
+// A client that finds no place in the server's backlog asks again half a second later.
 TEST_F(ScalerpcHardTimes, AllClientsMayConnectAtOnce) {
     begin(small(150), 0);
     for (int i = 0; i < 150; ++i) {
@@ -261,7 +261,7 @@ TEST_F(ScalerpcHardTimes, ThereIsMemoryForAllLongAnswersWithoutGroups) {
     ask_for_long_ones(false);
 }
 
-// Answers that are too long for the send queue lie in lent memory; without any the caller is told.
+// Answers too long for the send queue lie in lent memory. If there is none, the caller gets an error.
 TEST_F(ScalerpcHardTimes, LongAnswersWaitForTheirMemory) {
     EndpointConfig config = small(16);
     config.shape = {2048, 8};
@@ -282,7 +282,7 @@ TEST_F(ScalerpcHardTimes, LongAnswersWaitForTheirMemory) {
     check();
 }
 
-// Nothing that its caller has given up is executed, unless it had left by then.
+// A call that its caller has given up is not executed, unless it had left by then.
 TEST_F(ScalerpcHardTimes, CallsThatEndBeforeTheirRequestsLeaveAreNotExecuted) {
     begin(small(16), 2);
     const std::uint64_t tag = ++tags;
@@ -299,7 +299,7 @@ TEST_F(ScalerpcHardTimes, CallsThatEndBeforeTheirRequestsLeaveAreNotExecuted) {
     };
     ASSERT_EQ(client->endpoint->post(sessions[0], call, now).verdict, PostVerdict::Posted);
     for (const Instant end = now + milliseconds(10); now < end; now = now + microseconds(20)) {
-        client->turn(now);  // the server hears nothing meanwhile
+        client->turn(now);  // the server gets no messages meanwhile
     }
     EXPECT_EQ(ended, CallStatus::DeadlinePassed);
     run(milliseconds(5));
@@ -311,7 +311,7 @@ TEST_F(ScalerpcHardTimes, CallsThatEndBeforeTheirRequestsLeaveAreNotExecuted) {
     check();
 }
 
-// A server that dies between the connection's establishment and its welcome owes the client everything.
+// The server dies between the connection's establishment and its welcome, so the client has got nothing from it.
 TEST_F(ScalerpcHardTimes, AServerThatDiesBeforeItsWelcomeIsNoticed) {
     EndpointConfig config = small(4);
     config.peer_timeout = milliseconds(100);

@@ -30,7 +30,7 @@ struct Host {
         config.seed = {seed, 1};
         return config;
     }
-    // True if it did something.
+    // Takes a turn. Returns true if it did something.
     bool turn(Instant now) {
         const std::uint64_t before = port.sent();
         return worker->turn(now) || port.sent() != before;

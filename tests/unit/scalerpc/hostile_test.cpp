@@ -1,4 +1,4 @@
-// Clients that write what they like: their connection closes with a reason, others live on.
+// Clients that write arbitrary bytes: their connection closes with a reason, and others stay open.
 #include "tests/unit/scalerpc/stranger.hpp"
 
 namespace cairn::scalerpc {
@@ -55,7 +55,7 @@ TEST_F(ScalerpcStranger, StagedNonsenseEndsItsConnection) {
     expect_service();
 }
 
-// The key that it showed opens nothing.
+// The key that it showed is invalid.
 TEST_F(ScalerpcStranger, RequestsThatCannotBeReadEndTheirConnection) {
     shape = small(16).shape;
     begin(small(16), 1);
@@ -87,7 +87,7 @@ TEST_F(ScalerpcStranger, NonsenseInItsBlocksEndsItsConnection) {
     expect_service();
 }
 
-// Within one slice, whoever gets the blocks of a client that has gone finds nothing of it there.
+// Within one slice, the next owner of a gone client's blocks finds nothing of it there.
 TEST_F(ScalerpcStranger, WhatSomebodyLeftIsNotExecutedForAnother) {
     meet(small(16));
     enter_slice();
@@ -146,7 +146,7 @@ TEST_F(ScalerpcStranger, NobodyWritesOutsideOfItsEntry) {
     expect_service();
 }
 
-// Who does not leave its slice loses its key. What it writes later ends its connection, and reaches nobody.
+// A client that does not leave its slice loses its key. Its later writes end its connection, and reach no other client.
 TEST_F(ScalerpcStranger, WhoStaysLosesItsKey) {
     outlast_slice(milliseconds(2), milliseconds(10));
     EXPECT_GE(counted().switches, 3U);
@@ -163,7 +163,7 @@ TEST_F(ScalerpcStranger, WhoStaysLosesItsKey) {
     check();
 }
 
-// A write for a slice that is over, from one who has its key still: it is executed neither then nor later.
+// A write for a slice that is over, from a client that still has its key: it is executed neither then nor later.
 TEST_F(ScalerpcStranger, ALateWriteIsNotExecuted) {
     outlast_slice(seconds(1), milliseconds(5));
     EXPECT_EQ(stranger.control().kind, News::Kind::Notice);
@@ -183,14 +183,14 @@ TEST_F(ScalerpcStranger, ALateWriteIsNotExecuted) {
     check();
 }
 
-// Whoever acknowledges no packet holds up what is posted for it. Its place is somebody else's all the same once it said
-// that it has left, so the key is dead by then.
+// A client that acknowledges no packet blocks the requests posted for it. Its place is still given away once it has
+// said that it left, so its key is dead by then.
 TEST_F(ScalerpcStranger, AKeyEndsBeforeItsPlaceIsGivenAway) {
     outlast_slice(seconds(1), milliseconds(5));
     ASSERT_EQ(stranger.control().kind, News::Kind::Notice);
     Session* const left = of_stranger();
     ASSERT_NE(left, nullptr);
-    ASSERT_EQ(left->qp->modify(verbs::QpState::Sqd), std::nullopt);  // nothing of its queue is done
+    ASSERT_EQ(left->qp->modify(verbs::QpState::Sqd), std::nullopt);  // no request of its queue is executed
     stranger.write_entry(entry(1, 0, grant.epoch));
     run_all(microseconds(100));
     ASSERT_FALSE(left->guest->berth.has_value());
@@ -225,7 +225,7 @@ TEST_F(ScalerpcStranger, AFullQueueIsAsSilentAsAPeer) {
     EXPECT_EQ(looks, 8);
 }
 
-// Its READ is answered after the slice's usual end, and its own group is next again since nobody else asks.
+// Its READ is answered after the slice's usual end, and its own group is next again since no other client asks.
 TEST_F(ScalerpcStranger, ASlowClientIsServedBesideFastOnesOfItsGroup) {
     meet(small(32), 14);
     const Groups& groups = server->endpoint->slices().groups();

@@ -8,7 +8,7 @@ namespace {
 
 Instant fake_time{1'000'000};  // NOLINT: what the endpoint's clock shows
 
-// A few late answers are the host's fault; many are the type's.
+// A few late answers may be due to the host; many are due to the type.
 TEST_F(ScalerpcBackground, ATypeThatIsOftenAnsweredAfterItsSliceGoesToAThread) {
     begin_with_threads(small(64), 1);
     server->endpoint->set_handler(
@@ -76,7 +76,7 @@ protected:
             run(microseconds(100));
         }
     }
-    // Starts anew.
+    // Starts again with new counts.
     void expect_executed(int by_worker, int by_threads) {
         EXPECT_EQ(std::exchange(in_worker, 0), by_worker);
         EXPECT_EQ(std::exchange(in_background, 0), by_threads);

@@ -1,4 +1,4 @@
-// Each connection that was made is among its worker's counters, and so is why it ended or did not open.
+// Each connection is among its worker's counters, with the reason why it ended or did not open.
 #include <map>
 #include <string>
 
@@ -36,7 +36,7 @@ protected:
             }
         }
     }
-    // The connections that the worker's registry tells of, less what is none.
+    // The connections in the worker's registry, by reason, without those that are 0.
     using Told = std::map<std::string, std::uint64_t>;
     static Told told(const Host& host) {
         Told found;
@@ -64,7 +64,7 @@ TEST_F(LinkCounting, TellsWhichEndEndedASession) {
     EXPECT_EQ(told(server), (Told{{"opened", 2}}));
     client.endpoint->disconnect(first, now);
     run(milliseconds(20));
-    client.endpoint->disconnect(first, now);  // once more
+    client.endpoint->disconnect(first, now);  // again
     EXPECT_EQ(told(client), (Told{{"opened", 2}, {"ended_here", 1}}));
     EXPECT_EQ(told(server), (Told{{"opened", 2}, {"ended_there", 1}}));
 }
@@ -75,7 +75,7 @@ TEST_F(LinkCounting, TellsOfPeersThatFellSilent) {
     EXPECT_EQ(told(client), (Told{{"opened", 1}, {"peers_lost", 1}}));
 }
 
-// It is refused by the server's host, whose endpoint hears nothing of it.
+// The server's host refuses it, and its endpoint does not learn of it.
 TEST_F(LinkCounting, TellsOfServicesThatAreNotThere) {
     (void)connect(kService + 1);
     EXPECT_EQ(told(client), (Told{{"rejected", 1}}));
@@ -83,7 +83,7 @@ TEST_F(LinkCounting, TellsOfServicesThatAreNotThere) {
 }
 
 TEST_F(LinkCounting, TellsOfConnectionsThatItRefused) {
-    Host idle("10.0.0.3", 33, config());  // no handler
+    Host idle("10.0.0.3", 33, config());  // without a handler
     idle.port.join(client.port);
     client.port.join(idle.port);
     ASSERT_TRUE(idle.endpoint->listen(kService).ok());
@@ -105,7 +105,7 @@ TEST_F(LinkCounting, TellsOfPeersThatDoNotAnswerAtAll) {
     EXPECT_EQ(told(client), (Told{{"unanswered", 1}}));
 }
 
-// Peers that come, and one host of them.
+// Several peers, and then one host.
 TEST_F(LinkCounting, PeersLeaveThePlacesThatAreKeptAndOneHostLeavesSomeToOthers) {
     EndpointConfig kept = config();
     kept.own_sessions = 1;

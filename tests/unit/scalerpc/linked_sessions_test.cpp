@@ -1,4 +1,4 @@
-// Which sessions have something to do.
+// The sessions that have something to do.
 #include "rpc/linked/linked_sessions.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST_F(LinkedSessionsTest, ASessionThatCannotSendIsNoReasonForATurn) {
     EXPECT_FALSE(sessions.any_listed());
 }
 
-// Looking may give reasons to look again.
+// A look may give reasons to look again.
 TEST_F(LinkedSessionsTest, WhatPeersWroteIsLookedAtOnceATime) {
     LinkedSession* const a = sessions.add();
     LinkedSession* const b = sessions.add();
@@ -91,7 +91,7 @@ TEST_F(LinkedSessionsTest, TheNumberThatWasFreeLongestIsNext) {
     EXPECT_EQ(sessions.add(), nullptr);
 }
 
-// As many as there may be, under numbers that go up and come again, as an engine gives them.
+// As many as there may be, with numbers that increase and are reused, as an engine gives them.
 TEST(QpnTableTest, SaysWhoseAQueuePairIsWhateverCameAndWent) {
     for (const std::uint32_t most : {1U, 3U, 64U}) {
         QpnTable table(most);

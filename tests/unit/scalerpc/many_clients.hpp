@@ -54,7 +54,7 @@ protected:
         run(milliseconds(5));
         ASSERT_EQ(client->events.size(), clients);
     }
-    // Steps are shorter than slices.
+    // Runs in steps that are shorter than slices.
     void run(Duration span) {
         for (const Instant end = now + span; now < end; now = now + microseconds(5)) {
             client->turn(now);
@@ -105,7 +105,7 @@ protected:
         return found;
     }
     const Statistics& counted() const { return server->endpoint->statistics(); }
-    // In places that nobody has there is nothing.
+    // Checks that unused places are empty.
     void check_clean_pools() {
         const Pools& pools = server->endpoint->slices().pools();
         const EndpointConfig& config = config_of_server;
@@ -124,7 +124,7 @@ protected:
             }
         }
     }
-    // What holds whatever happened: nothing twice, and no rule broken.
+    // Checks that no request was executed twice, and no rule broken.
     void check() {
         for (const auto& [tag, times] : executed) {
             ASSERT_EQ(times, 1) << tag;
@@ -141,14 +141,14 @@ protected:
     std::vector<SessionId> sessions;
     bool again = false;
     std::uint64_t tags = 0;
-    std::optional<std::uint8_t> filler;  // of requests behind their tags, if all have the same
+    std::optional<std::uint8_t> filler;  // the byte after the tags of requests, if all have the same one
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, std::size_t> session_of;
     std::map<std::uint64_t, CallStatus> results;
     std::map<std::uint64_t, int> executed;
     std::map<std::size_t, std::uint64_t> done;
     std::vector<rpc::KeptRequest> kept;
-    // Last, so that they end first: calls that are left complete then.
+    // These are last, so that they end first: remaining calls complete then.
     std::unique_ptr<Host> client;
     std::unique_ptr<Host> server;
 };

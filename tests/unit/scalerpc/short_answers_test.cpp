@@ -1,4 +1,4 @@
-// Answers that are sent from where they were put together, and how much memory a client takes.
+// Answers that are sent in place, and the memory of a client.
 #include <malloc.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 class ScalerpcShortAnswers : public ManyClients {
 protected:
-    // For another begin().
+    // Ends both for another begin().
     void end() {
         client.reset();
         server.reset();
@@ -30,7 +30,7 @@ TEST(ScalerpcMemory, AQueuePairTakesFourKilobytesAtMost) {
     }
 }
 
-// The heap gives as much for a queue pair as is said of it.
+// The heap memory of a queue pair is as documented.
 TEST_F(ScalerpcShortAnswers, AQueuePairTakesWhatIsSaidOfIt) {
     constexpr std::size_t kPairs = 32;
     const EndpointConfig config = small(2);
@@ -52,7 +52,7 @@ TEST_F(ScalerpcShortAnswers, AQueuePairTakesWhatIsSaidOfIt) {
     EXPECT_LE(each, verbs::idle_qp_bytes(qp_capacity(config)) * 11 / 10);
 }
 
-// Nobody's answers carry bytes that another client left in its rooms.
+// Answers carry no bytes that another client left in its rooms.
 TEST_F(ScalerpcShortAnswers, RoomsAreEmptyWhenASessionBegins) {
     begin(small(2), 1);
     const std::unique_ptr<verbs::Pd> pd = server->device->create_pd();
@@ -71,8 +71,8 @@ TEST_F(ScalerpcShortAnswers, RoomsAreEmptyWhenASessionBegins) {
     answers.close();
 }
 
-// The answers come, and nothing acknowledges them for a while. So rooms are written anew until the send queue is full,
-// and all of its WRITEs are sent again.
+// The answers come, and their acknowledgements are lost for some time. So rooms are overwritten until the send queue is
+// full, and all of its WRITEs are sent again.
 TEST_F(ScalerpcShortAnswers, WhatIsSentAgainIsNoOtherAnswer) {
     EndpointConfig config = small(1);
     config.shape = {128, 4};
@@ -96,14 +96,14 @@ TEST_F(ScalerpcShortAnswers, WhatIsSentAgainIsNoOtherAnswer) {
     check();
 }
 
-// Eight requests come in one WRITE, and so do their answers, where a room is as long as a block.
+// Eight requests come in one WRITE, and so do their answers, if a room is as long as a block.
 TEST_F(ScalerpcShortAnswers, NeighboursAreOneWrite) {
     for (const std::uint32_t bytes : {128U, 512U}) {
         EndpointConfig config = small(1);
         config.shape = {bytes, 8};
         begin(config, 1);
         std::uint64_t packets = 0;
-        for (int i = 0; i < 3; ++i) {  // the first ones are READ
+        for (int i = 0; i < 3; ++i) {  // the first requests are READ
             const auto& counters = server->worker->engine().counters();
             const std::uint64_t before = counters.of(roce::EngineCounter::PacketsSent);
             for (std::uint32_t each = 0; each < config.shape.blocks; ++each) {
@@ -119,7 +119,7 @@ TEST_F(ScalerpcShortAnswers, NeighboursAreOneWrite) {
     }
 }
 
-// More answers than the send queue has slots for wait for a turn, and none is lost.
+// If there are more answers than slots in the send queue, they wait for a turn, and none is lost.
 TEST_F(ScalerpcShortAnswers, AnswersThatFindNoSlotWait) {
     EndpointConfig config = small(1);
     config.shape = {128, 64};

@@ -1,5 +1,5 @@
-// Clocks of slices: slots, and what a follower learns of another clock over ways that are as long there as back, or
-// not.
+// Clocks of slices: slots, and a follower's estimate of another clock over paths of equal or different delays in both
+// directions.
 #include "rpc/scalerpc/slice_clock.hpp"
 
 #include <gtest/gtest.h>
@@ -89,8 +89,8 @@ TEST(ScalerpcSliceClock, AWayThatHasGrownForGoodIsTakenInTheEnd) {
     EXPECT_GT(asked, 1);
 }
 
-// Two clocks that are apart and drift, asked once a period, over ways of any length: the error is at most half of the
-// difference of the ways there and back, and what the drift adds within a period.
+// Two clocks with different times and rates, compared once a period, over paths of any delay. The error is at most half
+// of the difference of the delays in both directions, plus the drift within a period.
 TEST(ScalerpcSliceClock, FollowersAreApartByHalfOfTheAsymmetryAtMost) {
     std::mt19937_64 random(11);
     const auto below = [&random](std::int64_t most) {

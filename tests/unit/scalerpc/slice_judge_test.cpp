@@ -8,7 +8,7 @@
 namespace cairn::scalerpc {
 namespace {
 
-// Whoever sleeps wakes for what is due, and now and then.
+// A sleeper wakes for due work, and now and then.
 TEST(ScalerpcNextLook, IsWhenSomethingIsDue) {
     SliceView view;
     view.length = microseconds(100);
@@ -150,7 +150,7 @@ TEST(ScalerpcSliceJudge, WaitsForNoClientThatIsMuchSlowerThanMost) {
     EXPECT_FALSE(patience.is_slow(milliseconds(5), slice)) << "most are as slow";
 }
 
-// Those whose requests take longer to be read than slices would always be read in vain.
+// If reading a client's requests takes longer than a slice, every READ would be in vain.
 TEST(ScalerpcSliceJudge, WaitsForSlowClientsForAsLongAsTheyNeed) {
     SliceView view;
     view.elapsed = view.warmed_for = microseconds(900);

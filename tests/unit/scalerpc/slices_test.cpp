@@ -1,4 +1,5 @@
-// Clients that take turns: everybody is served, nothing is executed twice, and what a slice left goes to the next.
+// Clients that take turns: each one is served, no request is executed twice, and the rest of a slice goes to the next
+// one.
 #include "rpc/scalerpc/slices.hpp"
 
 #include "tests/unit/scalerpc/many_clients.hpp"
@@ -87,7 +88,7 @@ TEST_F(SlicesOfServer, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
     check();
 }
 
-// Before its first request was READ, or later; whether others wait for their slices or not.
+// Before its first request was READ, or later; other clients wait for their slices or not.
 TEST_F(SlicesOfServer, AClientThatAsksMoreBeforeItHasAnAnswerIsToldOfItsSlice) {
     for (const std::uint32_t clients : {12U, 40U}) {
         SCOPED_TRACE(clients);
@@ -184,11 +185,11 @@ TEST_F(SlicesOfServer, EveryChoiceOfFeaturesServesEverybody) {
     }
 }
 
-// A notice goes with an answer, if its client asks once more. A client that does not is told alone.
+// A notice goes with an answer if its client asks again. Other clients get it alone.
 class NoticesAlone : public ManyClients {
 protected:
-    // Returns how many there are, while some of 32 clients ask once in a millisecond, which is longer than a group
-    // waits, and the others again and again.
+    // Returns how many there are. Some of 32 clients ask once in a millisecond, which is longer than a group waits; the
+    // others ask again and again.
     std::uint64_t count_beside(std::uint32_t quiet) {
         begin(small(64), 32);
         again = true;

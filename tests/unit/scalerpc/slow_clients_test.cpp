@@ -1,4 +1,4 @@
-// Clients that take long to answer READs: they are served, and others hardly notice.
+// Clients that answer READs slowly: they are served, and others hardly notice.
 #include "tests/unit/scalerpc/many_clients.hpp"
 
 namespace cairn::scalerpc {
@@ -8,7 +8,7 @@ constexpr Duration kMeasured = milliseconds(60);
 
 class ScalerpcSlowClients : public ManyClients {
 protected:
-    // A host that looks at what came, and asks again, once in a while.
+    // A host that reads its messages and asks again only from time to time.
     struct Slow {
         Slow(const char* address, std::uint64_t seed, const EndpointConfig& config) : host(address, seed, config) {}
         void ask(Instant now) {
@@ -56,7 +56,7 @@ protected:
         }
         run_all(milliseconds(20), Duration{});
     }
-    // Each slow one looks once in `pause`, at times of its own.
+    // Runs all. Each slow client looks once in `pause`, at times of its own.
     void run_all(Duration span, Duration pause) {
         for (const Instant end = now + span; now < end; now = now + microseconds(5)) {
             client->turn(now);
@@ -84,7 +84,7 @@ protected:
         for (const auto& each : slow) {
             each->asks = true;
         }
-        run_all(milliseconds(50), milliseconds(5));  // until it is known who is slow
+        run_all(milliseconds(50), milliseconds(5));  // until the server knows the slow clients
         const std::uint64_t beside = calls_of_others(milliseconds(5));
         EXPECT_GE(beside, alone * 9 / 10) << alone;
         for (const auto& each : slow) {
@@ -186,7 +186,7 @@ TEST_F(ScalerpcStoppedHost, OthersAreServedAsBefore) {
     begin_with_other(small(64), 8, 48);
     run_all(milliseconds(10), true);
     const std::size_t before = calls_of_clients(milliseconds(20), true);
-    run_all(milliseconds(5), false);  // until it is known who has stopped
+    run_all(milliseconds(5), false);  // until the server knows which one has stopped
     const std::size_t meanwhile = calls_of_clients(milliseconds(20), false);
     EXPECT_GE(meanwhile, before);
     run_all(milliseconds(30), true);
@@ -198,7 +198,7 @@ TEST_F(ScalerpcStoppedHost, OthersAreServedAsBefore) {
     check_clean_pools();
 }
 
-// In one group nobody leaves its place, so that most places are never free again.
+// In one group no client leaves its place, so that most places are never free again.
 TEST_F(ScalerpcStoppedHost, ItGoesOnInAGroupThatNobodyLeaves) {
     begin_with_other(small(64), 4, 16);
     run_all(milliseconds(10), true);

@@ -1,4 +1,4 @@
-// What the source design demands of an implementation (its sections 5 and 17), by the names that it has there.
+// The demands of the source design on an implementation (its sections 5 and 17), with its names.
 #include <algorithm>
 
 #include "tests/unit/scalerpc/many_clients.hpp"
@@ -18,7 +18,7 @@ protected:
     void step() { run(microseconds(5)); }
 };
 
-// I1: only clients of the slice that goes on are served. Each moment has one slice.
+// I1: only clients of the current slice are served. There is one slice at a time.
 TEST_F(ScalerpcSourceChecklist, I1_OnlyTheActiveGroupIsServed) {
     begin(small(64), 40);
     keep_all_busy();
@@ -51,7 +51,7 @@ TEST(ScalerpcSourceChecklistSizes, I2_ThePoolHasTheCapacityOfOneGroup) {
     EXPECT_GE(Pools::slots_for(many), 4096U) << "this is what sharing saves";
 }
 
-// I3: what came before the switch is answered or kept, never left lying.
+// I3: requests from before the switch are answered or kept, never forgotten.
 TEST_F(ScalerpcSourceChecklist, I3_NothingIsUnprocessedAtTheSwitch) {
     begin(small(64), 40);
     keep_all_busy();

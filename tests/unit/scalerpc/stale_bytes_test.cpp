@@ -1,4 +1,4 @@
-// Clients leave bytes in blocks that others get next: nobody reads them, nor has them executed.
+// Bytes that clients leave in blocks that others get next: they are neither read nor executed.
 #include <algorithm>
 
 #include "tests/unit/scalerpc/stranger.hpp"
@@ -11,7 +11,7 @@ constexpr std::uint32_t kClaimed = 200;
 
 class ScalerpcStaleBytes : public ScalerpcStranger {
 protected:
-    // Honest clients' requests, all of one byte but for their tags, lie in all places of the pools.
+    // Fills all places of the pools with honest clients' requests, all of one byte except for their tags.
     void leave_secrets() {
         filler = kSecret;
         for (int round = 0; round < 4; ++round) {
@@ -23,7 +23,7 @@ protected:
         ASSERT_EQ(count(CallStatus::Ok), results.size());
         filler.reset();
     }
-    // A trailer without the request that it tells of.
+    // Returns a trailer without the request that it announces.
     [[nodiscard]] std::vector<std::uint8_t> bare_trailer(std::uint32_t sequence, std::uint32_t epoch) const {
         std::vector<std::uint8_t> block(shape.bytes);
         (void)put_request({sequence, kEcho, 0, std::vector<std::uint8_t>(kClaimed)}, epoch, block);
@@ -34,7 +34,7 @@ protected:
                        grant.grant.address + shape.end_of(sequence) - sizeof(RawTrailer), grant.grant.rkey);
         run_all(milliseconds(1));
     }
-    // How many bytes of others the stranger has got, of an answer that came.
+    // Returns how many bytes of others the stranger has got in an answer.
     [[nodiscard]] std::size_t foreign_bytes(std::uint32_t sequence) {
         const std::optional<Answer> answer = stranger.answer(shape, sequence);
         EXPECT_TRUE(answer.has_value());
@@ -70,7 +70,7 @@ TEST_F(ScalerpcStaleBytes, ATrailerThatIsWrittenAloneTellsNothingOfOthers) {
     check_clean_pools();
 }
 
-// A client without groups keeps its place for as long as it is there.
+// A client without groups keeps its place as long as it is there.
 TEST_F(ScalerpcStaleBytes, AFormerClientsPlaceTellsNothingOfIt) {
     EndpointConfig config = small(1);
     config.features = {false, false, false, false, true, false};
@@ -97,7 +97,7 @@ TEST_F(ScalerpcStaleBytes, AFormerClientsPlaceTellsNothingOfIt) {
     }
 }
 
-// A client leaves requests for the slices of the next client in its place: for each block another one.
+// A client leaves requests for the slices of the next client in its place: another one in each block.
 TEST_F(ScalerpcStaleBytes, WhatALeavingClientWroteIsNobodysRequest) {
     outlast_slice(seconds(1), milliseconds(5));
     ASSERT_EQ(stranger.control().kind, News::Kind::Notice);
@@ -114,7 +114,7 @@ TEST_F(ScalerpcStaleBytes, WhatALeavingClientWroteIsNobodysRequest) {
     check();
 }
 
-// Nothing tells where it lies.
+// No record says where it lies.
 TEST_F(ScalerpcStaleBytes, APartOfARequestGoesWithItsClient) {
     meet(small(32), 20);
     enter_slice();
@@ -145,7 +145,7 @@ TEST_F(ScalerpcStaleBytes, APartOfARequestGoesWithItsKey) {
     check();
 }
 
-// Neighbouring requests are one WRITE, with what lies between them.
+// Neighbouring requests are one WRITE, including the bytes between them.
 TEST_F(ScalerpcStaleBytes, WhatLiesBetweenRequestsIsNoFormerRequest) {
     begin(small(32), 20);
     again = true;

@@ -1,4 +1,4 @@
-// A stranger: a host that makes connections to a server by itself and writes by hand.
+// A stranger: a host that makes connections to a server itself and writes by hand.
 #pragma once
 
 #include "tests/unit/scalerpc/many_clients.hpp"
@@ -39,7 +39,7 @@ struct Stranger : verbs::VerbsHost {
     }
     [[nodiscard]] News welcome() { return Control::parse(memory().data() + kAnswersOffset + kWelcomeOffset)->news; }
     [[nodiscard]] News control() { return Control::parse(memory().data() + kAnswersOffset)->news; }
-    // The answer to the request of this sequence, if it is there.
+    // Returns the answer to the request of this sequence, if it is there.
     [[nodiscard]] std::optional<Answer> answer(const BlockShape& shape, std::uint32_t sequence) {
         Answer got;
         const std::span<const std::uint8_t> block =
@@ -70,7 +70,7 @@ struct Stranger : verbs::VerbsHost {
 
 class ScalerpcStranger : public ManyClients {
 protected:
-    // With so many honest clients besides.
+    // Begins with this many honest clients in addition.
     void meet(const EndpointConfig& config, std::uint32_t clients = 1) {
         shape = config.shape;
         begin(config, clients);
@@ -95,7 +95,7 @@ protected:
         return {stranger.mr->address() + std::uint64_t{shape.index_of(first)} * shape.bytes, first, count, 100,
                 acknowledged};
     }
-    // Stages a request that the server executes, and has its slice begin.
+    // Stages a request that the server executes, which begins the stranger's slice.
     void enter_slice() {
         const std::uint64_t tag = ++tags;
         std::array<std::uint8_t, 16> payload{};
@@ -108,7 +108,7 @@ protected:
         ASSERT_EQ(answer->news.kind, News::Kind::Grant);
         grant = answer->news;
     }
-    // Has its slice, and the others ask so long that it is over.
+    // Begins its slice; the other clients ask until the slice is over.
     void outlast_slice(Duration notice_timeout, Duration span) {
         EndpointConfig config = small(32);
         config.notice_timeout = notice_timeout;
@@ -126,14 +126,14 @@ protected:
         (void)put_request(request, epoch, block);
         stranger.write(block, grant.grant.address + shape.end_of(request.sequence) - shape.bytes, grant.grant.rkey);
     }
-    // An honest client is served as before.
+    // Checks that an honest client is still served.
     void expect_service() {
         const std::size_t before = count(CallStatus::Ok);
         post(0);
         run_all(milliseconds(3));
         EXPECT_EQ(count(CallStatus::Ok), before + 1);
     }
-    // The server's end of the stranger's session, as long as it has the place of its grant.
+    // Returns the server's end of the stranger's session, as long as it has the place of its grant.
     Session* of_stranger() {
         const Pools& pools = server->endpoint->slices().pools();
         for (const std::uint8_t pool : {std::uint8_t{0}, std::uint8_t{1}}) {

@@ -1,4 +1,4 @@
-// Servers whose slices begin at the same times, although their clocks are apart and drift.
+// Servers whose slices begin at the same times, although their clocks differ and drift.
 #include <algorithm>
 #include <map>
 
@@ -12,7 +12,7 @@ constexpr std::uint16_t kTime = 7474;
 constexpr std::uint8_t kAsk = 3;
 constexpr SliceClockConfig kClock{microseconds(200), 2, milliseconds(10)};
 
-// A server, and the endpoint without slices by which it asks or tells the time.
+// A server, and the endpoint without slices by which it asks for or gives the time.
 struct TimedHost : Host {
     TimedHost(const char* address, std::uint64_t seed, const EndpointConfig& config) : Host(address, seed, config) {
         EndpointConfig plain;
@@ -33,7 +33,7 @@ protected:
         config.sessions_max = 16;
         return config;
     }
-    // The second server's clock is ahead, and fast.
+    // Returns the second server's time: its clock is ahead, and fast.
     static Instant theirs(Instant now) { return now + milliseconds(37) + Duration{now.ns / 1'000'000 * 80}; }
 
     void begin() {
@@ -99,7 +99,7 @@ protected:
             }
         }
     }
-    // Each client asks both servers, and again once it has both answers.
+    // Lets each client ask both servers, and again once it has both answers.
     void ask_all() {
         for (const auto& client : clients) {
             asks[client.get()] = {this, client.get(), 0};
@@ -129,7 +129,7 @@ protected:
             ASSERT_EQ(asked.client->endpoint->post(SessionId{i}, call, now).verdict, PostVerdict::Posted);
         }
     }
-    // Of the time in which clients have slices, the part in which they stall, in the next while.
+    // Returns the part of the clients' slices in which they stall, within the next period.
     double stall_fraction() {
         std::int64_t stalled = 0;
         std::int64_t served = 0;
@@ -145,7 +145,7 @@ protected:
         EXPECT_GT(served, 0);
         return static_cast<double>(stalled) / static_cast<double>(std::max<std::int64_t>(served, 1));
     }
-    // The most that the servers' switches to the same slot are apart, of slots from `first` on; counts them.
+    // Returns the greatest distance of the servers' switches to the same slot, for slots from `first` on. Counts them.
     Duration most_apart(std::uint64_t first, std::size_t& slots) const {
         Duration most{};
         for (const auto& [slot, at] : began[0]) {
@@ -164,7 +164,7 @@ protected:
     std::vector<SliceClock> clocks = reserved();
     static std::vector<SliceClock> reserved() {
         std::vector<SliceClock> clocks;
-        clocks.reserve(2);  // endpoints point to them
+        clocks.reserve(2);  // endpoints point to the elements
         return clocks;
     }
     std::array<std::uint64_t, 2> numbers{};
@@ -175,7 +175,7 @@ protected:
     std::uint64_t failed = 0;
     std::vector<std::unique_ptr<TimedHost>> servers;
     std::vector<std::unique_ptr<Host>> clients;
-    std::unique_ptr<TimeFollower<Endpoint>> follower;  // calls end before it, with stop()
+    std::unique_ptr<TimeFollower<Endpoint>> follower;  // calls end before it, by stop()
     void TearDown() override {
         goes_on = false;
         clients.clear();
@@ -207,7 +207,7 @@ TEST_F(ScalerpcSync, ServersSwitchToTheSameGroupAtTheSameTime) {
     }
 }
 
-// Whoever does not ask stays apart. Its clients have a slice here while they wait there.
+// A server that does not ask differs. Its clients have a slice here while they wait there.
 TEST_F(ScalerpcSync, ClientsOfServersThatAreApartStallMore) {
     begin();
     ask_all();
@@ -236,7 +236,7 @@ TEST_F(ScalerpcSync, IdleServersDoNothing) {
     EXPECT_EQ(failed, 0U);
 }
 
-// A client is told that it waits at one server while another one serves it.
+// A client learns that it waits at one server while another one serves it.
 TEST(ScalerpcServers, SlicesThatNobodyKeepsInStepAreCounted) {
     for (const bool grouping : {true, false}) {
         EndpointConfig config;

@@ -22,7 +22,7 @@ protected:
         threads = rpc::BackgroundPool::create(config).value();
     }
     ~ScalerpcBackground() override { server.reset(); }  // before its threads
-    // Only the server has threads.
+    // Begins with threads at the server only.
     void begin_with_threads(EndpointConfig config, std::uint32_t clients) {
         begin(config, 0);
         config.background = threads.get();
@@ -50,7 +50,7 @@ protected:
         std::copy(request.payload().begin(), request.payload().end(), room.begin());
     }
 
-    // Leaves so much of the server's memory, in one piece.
+    // Leaves this much of the server's memory, in one piece.
     void leave_memory(std::uint32_t bytes) {
         rpc::MsgBuffer left = server->pool.allocate(bytes);
         others = rpc::test::take_all(server->pool);

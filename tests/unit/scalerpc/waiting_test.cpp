@@ -4,7 +4,7 @@
 namespace cairn::scalerpc {
 namespace {
 
-// Requests behind them in their sessions wait too, whether they were read or written.
+// Later requests of their sessions wait, too, whether they were READ or written.
 TEST_F(ScalerpcBackground, RequestsThatWaitInTheirBlocksAreExecutedOnceInLaterSlices) {
     begin_with_threads(small(64), 32);
     ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
@@ -81,7 +81,7 @@ TEST_F(ScalerpcBackground, ARequestThatWaitsInItsBlockIsNotExecutedBehindItsDead
     EXPECT_EQ(count(CallStatus::Ok), 2U);
 }
 
-// Two of them have the jobs, the next one waits without end.
+// Two of them have the jobs, and the next one waits without end.
 TEST_F(ScalerpcBackground, ARequestThatIsOverWaitsForNobodyBeforeIt) {
     begin_with_threads(small(64), 1);
     ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
