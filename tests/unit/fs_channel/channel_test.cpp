@@ -43,7 +43,7 @@ protected:
         EXPECT_TRUE(request.has_value());
         return request ? text_of(*request) : "";
     }
-    // What a client that writes anything writes to.
+    // Returns the head that a client could overwrite.
     [[nodiscard]] SlotHead& head(std::uint32_t slot) const { return shard->segment().slot(slot); }
     [[nodiscard]] std::uint64_t rung() const {
         eventfd_t count = 0;
@@ -168,7 +168,7 @@ TEST_F(Channel, ASlotIsUsedAgainAndAgain) {
     }
 }
 
-// Whichever of both sleeps first.
+// Either of the two may sleep first.
 TEST_F(Channel, NoAnswerIsSleptThrough) {
     constexpr std::uint32_t kCalls = 20'000;
     std::thread serving([this] {

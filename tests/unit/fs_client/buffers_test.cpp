@@ -28,7 +28,7 @@ TEST(BufferPoolTest, GivesPagesAndTakesThemBack) {
     EXPECT_EQ(third, first + 3 * kPage);
     EXPECT_EQ(pool->take(1), nullptr);
     EXPECT_FALSE(pool->is_unused());
-    // Neighbours become one, in whatever order they come.
+    // Neighbours become one, in any order of their return.
     EXPECT_TRUE(pool->give_back(first));
     EXPECT_TRUE(pool->give_back(third));
     EXPECT_EQ(pool->take(2 * kPage), nullptr) << "they are not side by side";
@@ -73,7 +73,7 @@ TEST(BuffersTest, OfAnotherMeetingAreNotKnownToTheDaemon) {
     std::uint8_t* const fresh = buffers.take(100, 2);
     ASSERT_NE(fresh, nullptr);
     EXPECT_EQ(buffers.place_of({old, 100}, 2), std::nullopt);
-    old[99] = 1;  // it is there as long as it is used
+    old[99] = 1;  // the memory is mapped as long as it is used
     buffers.give_back(old);
     buffers.give_back(fresh);
 }
@@ -88,7 +88,7 @@ protected:
         file = fs->open("/f", O_CREAT | O_RDWR).wait().value;
         ASSERT_NE(file, nullptr);
     }
-    // How many reads and writes there were, and how many of them not in a buffer.
+    // Returns how many reads and writes there were, and how many of them were not in a buffer.
     std::pair<std::size_t, std::size_t> moved() {
         return daemon->with([](FakeDaemon& all) {
             const auto copied = std::ranges::count_if(all.places, [](std::uint32_t at) { return at < kBuffersAt; });
@@ -149,7 +149,7 @@ TEST_F(SharedBuffers, EndWithTheRoom) {
     EXPECT_EQ(other->stat("/f").wait().error, 0);
 }
 
-// What is under way at the daemon's death goes again, and the new daemon knows nothing of the buffer.
+// Calls under way at the daemon's death are sent again, and the new daemon does not know the buffer.
 TEST_F(SharedBuffers, AreCopiedOnceTheDaemonWasLost) {
     const Buffer from(*fs, kBytes);
     fill(from.bytes(), 3);

@@ -1,4 +1,4 @@
-// Many calls at once, lost daemons, and answers that are none.
+// Many calls at once, lost daemons, and malformed answers.
 #include <gtest/gtest.h>
 
 #include <array>

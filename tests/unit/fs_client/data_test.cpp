@@ -1,4 +1,4 @@
-// Reads and writes over chunks of several shards, against a daemon that is a fake.
+// Reads and writes over chunks of several shards, with a fake daemon.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// A daemon for clients to meet: a socket, channels, and a thread that answers from FakeFiles. It can be told to fail.
+// A daemon for client tests: a socket, channels, and a thread that answers from FakeFiles. A test can make it fail.
 #pragma once
 
 #include <fcntl.h>
@@ -37,10 +37,10 @@ struct FakeSetup {
 
 class FakeDaemon {
 public:
-    // A request as it came to a slot of a channel.
+    // A request as it arrived in a slot of a channel.
     struct Seen {
         std::uint16_t shard = 0;  // of the channel
-        std::size_t channel = 0;  // of those to this shard, in the order of asking
+        std::size_t channel = 0;  // the index of the channel among those to this shard, in order of creation
         std::uint32_t slot = 0;
         RequestHead head{};
 
@@ -49,7 +49,7 @@ public:
                    std::tie(b.shard, b.channel, b.slot, b.head.sequence, b.head.operation);
         }
     };
-    // Returns other bytes than the right answer, or nothing for that.
+    // Returns other bytes than the correct answer, or nullopt to keep that.
     using Fault = std::function<std::optional<FakeFiles::Bytes>(const ParsedRequest&)>;
 
     explicit FakeDaemon(const FakeSetup& how = {}) : setup(how), view_(1, welcome(1, 1)), files(view_) {
@@ -62,10 +62,10 @@ public:
     }
 
     [[nodiscard]] const std::string& socket() const { return path_; }
-    // The process dies: sockets and segments go, files stay.
+    // Ends the daemon as if its process died: sockets and segments go, files stay.
     void stop();
     void start();
-    // Runs on the daemon's thread's data, while it stands still.
+    // Runs on the daemon's data while its thread stands still.
     template <class F>
     auto with(F f) {
         const std::lock_guard lock(mutex_);
@@ -89,15 +89,15 @@ public:
     // Used within with().
     FakeFiles files;
     Fault fault{};
-    bool answers = true;        // otherwise requests lie there
+    bool answers = true;        // otherwise requests stay unanswered
     bool newest_first = false;  // answers a turn's requests in reverse
     std::uint64_t epoch = 1;
-    std::optional<FakeFiles::Bytes> hello_answer{};    // instead of a Welcome
-    std::optional<FakeFiles::Bytes> channel_answer{};  // instead of a channel
+    std::optional<FakeFiles::Bytes> hello_answer{};    // sent instead of a Welcome
+    std::optional<FakeFiles::Bytes> channel_answer{};  // sent instead of a channel
     std::vector<Seen> seen{};
     std::vector<std::uint64_t> hellos{};
     std::uint64_t buffer_bytes = 1U << 20U;
-    std::vector<std::uint32_t> places{};  // at which data were, of reads and writes
+    std::vector<std::uint32_t> places{};  // the places of data of reads and writes
 
 private:
     struct Channel {

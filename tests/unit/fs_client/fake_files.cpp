@@ -178,7 +178,7 @@ FakeFiles::Bytes FakeFiles::handle(const ReserveRequest& request) {
     return ok(answer);
 }
 
-// As far as the home knows the file to reach.
+// Cuts the file, up to the size that its home knows.
 void FakeFiles::cut(Node& file, std::uint64_t size) {
     for (auto& [index, chunk] : file.chunks) {
         const std::uint64_t begin = index * view_.chunk_bytes();

@@ -1,4 +1,4 @@
-// A file system in a map, as far as clients can tell: what shards answer, without shards.
+// A file system in a map that clients cannot tell from shards: it gives the answers of shards.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ public:
         int open = 0;
     };
     using Bytes = std::vector<std::uint8_t>;
-    // Of the client: slots' data, and its buffers.
+    // The client's memory: slots' data, and its buffers.
     struct Memory {
         std::span<std::uint8_t> data{};
         std::span<std::uint8_t> buffers{};
@@ -44,7 +44,7 @@ public:
         nodes_[kFakeRoot].attributes = {.id = kFakeRoot, .mode = S_IFDIR | 0777, .links = 1};
     }
 
-    // The answer of a shard to a request of one of its clients.
+    // Returns the answer of a shard to a request of one of its clients.
     Bytes answer(const ParsedRequest& parsed, const Memory& memory) {
         shard_ = parsed.head.shard;
         memory_ = memory;
@@ -78,12 +78,12 @@ private:
         return bytes;
     }
     static Bytes error(int error);
-    // `at` and behind it, where that is (expected).
+    // Returns the client's memory from `at` on, which exists (expected).
     [[nodiscard]] std::span<std::uint8_t> memory_at(std::uint32_t at, std::uint32_t bytes) const;
     [[nodiscard]] bool is_mine(std::uint16_t slot) const { return view_.owner(slot) == shard_; }
     [[nodiscard]] bool is_home(const FileId& file) const { return is_mine(file.home_slot()); }
     Node* find(const FileId& id);
-    // Returns 0, or why a name cannot be looked up there.
+    // Returns 0, or the errno of looking up a name there.
     int judge(const FileId& directory, std::string_view name);
     Bytes walked(const FileId& id, std::uint32_t rights, bool was_made);
     Bytes handle(const WalkRequest& request);

@@ -1,4 +1,4 @@
-// What fsck finds wrong: each fault by itself, in a file system that is sound otherwise.
+// The faults that fsck finds: each one alone, in an otherwise consistent file system.
 #include "apps/fs/judge.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ protected:
     void add_chunk(const FileId& id, std::uint32_t index) {
         counted.chunks.push_back({{id, index, 16}, view.owner(fs::Placement::slot_of_chunk(id.home_slot(), index))});
     }
-    // All that is found, and it is found again under the same key.
+    // Returns all findings. Finding them again gives the same keys.
     std::string found() {
         const std::vector<Finding> findings = judge(counted, view);
         const std::vector<Finding> again = judge(counted, view);
@@ -153,7 +153,7 @@ TEST_F(JudgeTest, ThingsAtAnotherShard) {
     const std::string second = found();
     EXPECT_EQ(std::ranges::count(second, '\n'), 1) << second;
     EXPECT_NE(second.find("which is not its home\n"), std::string::npos) << second;
-    counted.files.back().facts.id.place = ~std::uint64_t{0};  // of no slot
+    counted.files.back().facts.id.place = ~std::uint64_t{0};  // in no slot
     EXPECT_NE(found().find("which is not its home\n"), std::string::npos);
 }
 

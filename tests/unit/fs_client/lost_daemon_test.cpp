@@ -1,4 +1,4 @@
-// Daemons that die, come back, are silent, or have another slot table.
+// Daemons that die, come back, do not answer, or have another slot table.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -67,7 +67,7 @@ TEST_F(LostDaemon, GetsRetriesInTheirSlotsWithTheirNumbers) {
     });
 }
 
-// It has closed the file and died before it said so; the next one knows nothing of that.
+// The daemon has closed the file and died before its answer; the next one does not know that.
 TEST_F(LostDaemon, HasClosedWhatTheNextOneDoesNotKnow) {
     begin({});
     make("/f");

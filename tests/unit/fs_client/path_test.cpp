@@ -1,4 +1,4 @@
-// How paths are followed, against a daemon that is a fake.
+// Lookup of paths, with a fake daemon.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace cairn::fs {
 namespace {
 
-// Four shards, two of them here: names and homes lie anywhere.
+// Four shards, two of them here: names and homes lie at any shard.
 class Paths : public WithDaemon {
 protected:
     Paths() {

@@ -1,4 +1,4 @@
-// Sizes that files' homes are told later.
+// Sizes that the client reports to files' homes later.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -87,7 +87,7 @@ TEST_F(LateSizesTest, ThatWereNotTakenAreToldAgainASecondLater) {
 // Chunk 0 is at the home, chunk 1 is not.
 class Relaxed : public WithDaemon {
 protected:
-    static constexpr std::size_t kElsewhere = 64U << 10U;  // where chunk 1 begins
+    static constexpr std::size_t kElsewhere = 64U << 10U;  // the begin of chunk 1
 
     void SetUp() override {
         begin({.shards = 2, .local = {0, 1}});

@@ -1,4 +1,4 @@
-// Who gets in among the shards of a file system, and who does not.
+// The shards that a shard of a file system accepts as peers, and the hosts that it refuses.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ using test::Machine;
 using test::Node;
 using test::Stranger;
 
-// Who accepts.
+// The accepting shard.
 class AcceptingTest : public test::NodesTest {
 protected:
     void expect_stranger(Stranger& stranger, std::uint64_t strangers = 1) {
@@ -39,7 +39,7 @@ TEST_F(AcceptingTest, WhoHasTheKeyComesInByThreeSteps) {
     EXPECT_TRUE(PeerProver(kNodesKey).is_proof(PeerSide::Accepting, peer.nonces, *theirs));
     EXPECT_EQ(theirs->facts.from, 1U);
     EXPECT_EQ(theirs->facts.to, 0U);
-    EXPECT_FALSE(one->has(0));  // till the other one says that this proof is good
+    EXPECT_FALSE(one->has(0));  // until the other one confirms this proof
     EXPECT_TRUE(peer.ask(PeerCall::Ready, {0}).has_value());
     EXPECT_TRUE(one->has(0));
 }
@@ -61,7 +61,7 @@ TEST_F(AcceptingTest, BytesThatAreNoProofAreNone) {
     expect_stranger(stranger);
 }
 
-// What an honest shard has said in one connection is worth nothing in the next one.
+// An honest shard's messages in one connection are worthless in the next one.
 TEST_F(AcceptingTest, AReplayedProofIsNone) {
     Stranger peer(wire);
     ASSERT_TRUE(peer.greet());
@@ -73,7 +73,7 @@ TEST_F(AcceptingTest, AReplayedProofIsNone) {
     expect_stranger(stranger);
 }
 
-// Nor what the node itself proves.
+// The node's own proofs are worthless, too.
 TEST_F(AcceptingTest, AReflectedProofIsNone) {
     Stranger stranger(wire);
     ASSERT_TRUE(stranger.greet());
@@ -122,9 +122,9 @@ TEST_F(AcceptingTest, AProvenShardThatBeginsAnewIsLost) {
 TEST_F(AcceptingTest, AGreetingOfAnotherKindIsNone) {
     const std::vector<std::function<void(PeerGreeting&)>> changes{
         [](PeerGreeting& each) { each.magic ^= 1U; },   [](PeerGreeting& each) { ++each.version; },
-        [](PeerGreeting& each) { each.to = 0; },  // another shard is meant
-        [](PeerGreeting& each) { each.from = 1; },  // it says that it is this one
-        [](PeerGreeting& each) { each.from = 2; },  // none of the cluster
+        [](PeerGreeting& each) { each.to = 0; },  // names another shard
+        [](PeerGreeting& each) { each.from = 1; },  // claims to be this one
+        [](PeerGreeting& each) { each.from = 2; },  // not a shard of the cluster
         [](PeerGreeting& each) { each.from = 0xffff; },
     };
     for (std::size_t i = 0; i != changes.size(); ++i) {
@@ -139,7 +139,7 @@ TEST_F(AcceptingTest, AGreetingOfAnotherKindIsNone) {
     EXPECT_TRUE(was_said("shard 1 does not go together with a stranger"));
 }
 
-// It would be connected to twice: the one with the lower number connects.
+// Otherwise two connections would be made: the shard with the lower number connects.
 TEST_F(AcceptingTest, AShardWithAHigherNumberDoesNotConnect) {
     Node middle(links_of(1, 3));
     wire.remove(*one);
@@ -180,7 +180,7 @@ TEST_F(AcceptingTest, WhoSaysNothingIsNotAwaitedForLong) {
     EXPECT_EQ(one->links.next_deadline(), Instant::never());
 }
 
-// Nor who stops half-way.
+// The same is true of a peer that stops halfway.
 TEST_F(AcceptingTest, WhoStopsBeforeTheLastStepIsNotAwaitedForLong) {
     Stranger stranger(wire);
     ASSERT_TRUE(stranger.greet() && stranger.prove(stranger.proof()));
@@ -200,13 +200,13 @@ TEST_F(AcceptingTest, OfManyStrangersTheOldestMakesRoomAndAPeerGetsIn) {
     for (int i = 0; i != 20; ++i) {
         crowd.connect();
     }
-    EXPECT_TRUE(one->has(0));  // whoever is in stays in
+    EXPECT_TRUE(one->has(0));  // accepted peers stay
     EXPECT_TRUE(one->lost.empty());
     wire.pass(seconds(3));
-    EXPECT_EQ(one->links.next_deadline(), Instant::never());  // nobody is waited for
+    EXPECT_EQ(one->links.next_deadline(), Instant::never());  // no peer is waited for
 }
 
-// A life is a number that the peer has drawn: any may come.
+// A life is a random number of the peer: any value may come.
 TEST_F(AcceptingTest, APeerOfLifeZeroIsLostAsAnyOther) {
     Stranger peer(wire);
     peer.facts.life = 0;
@@ -218,7 +218,7 @@ TEST_F(AcceptingTest, APeerOfLifeZeroIsLostAsAnyOther) {
     EXPECT_EQ(one->lost, std::vector<ShardNumber>{0});
 }
 
-// Whose connections have ended, but not yet at their end, leave room for those that a shard makes itself.
+// Connections that are closing leave room for those that a shard makes itself.
 TEST_F(AcceptingTest, ManyStrangersDoNotKeepAShardFromConnecting) {
     const auto two = std::make_unique<Node>(links_of(2, 3));
     Node middle(links_of(1, 3));
@@ -226,7 +226,7 @@ TEST_F(AcceptingTest, ManyStrangersDoNotKeepAShardFromConnecting) {
     wire.add(middle);
     wire.add(*two);
     Stranger crowd(wire, "10.0.0.9", 77);
-    const auto come = [&] {  // and never answer again
+    const auto come = [&] {  // and never answers again
         crowd.port.fate = [](std::uint64_t) { return 1; };
         crowd.connect();
         crowd.port.fate = [](std::uint64_t) { return 0; };

@@ -1,4 +1,4 @@
-// Clients of a node as its gateway knows them, and what they are answered.
+// Clients of a node as its gateway sees them, and their answers.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 
 namespace cairn::fs::test {
 
-// What clients call with stays where it is until the end.
+// The memory of calls stays in place until the end.
 class Clients final : public ShardHost {
 public:
-    static constexpr std::size_t kRoom = 2U << 20U;  // of each call's data
+    static constexpr std::size_t kRoom = 2U << 20U;  // for each call's data
 
-    // A call of a client with so much data that it has room for.
+    // Makes a client's call with room for this much data.
     Call call(std::uint64_t client, std::uint32_t slot, const Request& request, ShardNumber shard = 1,
               std::size_t room = kRoom) {
         std::vector<std::uint8_t> bytes(kRequestBytes);
@@ -37,7 +37,7 @@ public:
     }
     void send(ShardNumber /*to*/, std::span<const std::uint8_t> /*message*/) noexcept override { ADD_FAILURE(); }
     [[nodiscard]] bool has(const Call& call) const { return answers.contains(call.token); }
-    // The errno of its answer; -1: there is none.
+    // Returns the errno of its answer, or -1 if there is none.
     [[nodiscard]] std::int32_t error_of(const Call& call) const {
         AnswerHead head{-1, 0};
         if (has(call)) {

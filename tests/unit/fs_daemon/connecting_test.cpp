@@ -1,4 +1,4 @@
-// What a shard that connects expects of whoever answers there.
+// The answers that a connecting shard requires of the host at its peer's address.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ using test::links_of;
 using test::Machine;
 using test::Node;
 
-// Who connects: to a machine that answers by hand.
+// The connecting shard: the machine that it connects to answers by hand.
 class ConnectingTest : public test::NodesTest {
 protected:
     ConnectingTest() {
@@ -98,7 +98,7 @@ TEST_F(ConnectingTest, AHostWithoutTheKeyIsNone) {
     EXPECT_TRUE(was_said("it has another key"));
 }
 
-// The host knows no key, and sends the node's own kind of proof back.
+// The host does not know the key, and sends back the node's own kind of proof.
 TEST_F(ConnectingTest, AProofOfTheOtherDirectionIsNone) {
     side = PeerSide::Connecting;
     wire.pass(milliseconds(300));
@@ -124,7 +124,7 @@ TEST_F(ConnectingTest, AHostOfAnotherVersionIsNone) {
         const int before = greetings;
         ASSERT_TRUE(wire.pass_until([&] { return greetings > before + 1; }));
         EXPECT_FALSE(zero->has(1));
-        EXPECT_FALSE(is_proven);  // nothing is proved to it
+        EXPECT_FALSE(is_proven);  // nothing was proven to the host
     }
     EXPECT_TRUE(was_said("it is of another version"));
 }
@@ -138,7 +138,7 @@ TEST_F(ConnectingTest, AHostOfOtherFactsIsNone) {
     EXPECT_TRUE(was_said("number of shards: 2 here, 7 there"));
 }
 
-// Another shard of the cluster is there, where shard 1 is to be.
+// Another shard of the cluster answers at the address of shard 1.
 TEST_F(ConnectingTest, AnotherShardIsNotThisOne) {
     facts.from = 0;
     wire.pass(milliseconds(300));
@@ -156,7 +156,7 @@ TEST_F(ConnectingTest, AHostThatAnswersNothingIsTriedAgain) {
     ASSERT_TRUE(wire.pass_until([&] { return zero->has(1); }));
 }
 
-// Who has connected takes no greeting: only the other one has to prove something to it.
+// A shard that has connected accepts no greeting: only the other one has to prove its identity.
 TEST_F(ConnectingTest, AHostDoesNotGreet) {
     wire.pass(milliseconds(100));
     ASSERT_TRUE(zero->has(1));
@@ -164,7 +164,7 @@ TEST_F(ConnectingTest, AHostDoesNotGreet) {
         host.call(guests.back(), PeerCall::Greet, peer_bytes_of(PeerGreeting{.from = 1, .to = 0}), wire.now);
     wire.pass(milliseconds(100));
     EXPECT_TRUE(host.has_failed(number));
-    EXPECT_TRUE(zero->lost.empty());  // it would be found again soon
+    EXPECT_TRUE(zero->lost.empty());  // otherwise it would soon be found again
     EXPECT_TRUE(zero->has(1));
 }
 

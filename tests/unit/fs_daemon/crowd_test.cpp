@@ -1,4 +1,4 @@
-// Who may come, and who makes room.
+// The clients that are admitted, and the clients that have to make room.
 #include "fs/daemon/crowd.hpp"
 
 #include <gtest/gtest.h>

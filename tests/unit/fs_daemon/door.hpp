@@ -1,4 +1,4 @@
-// A shard as sessions see it, which does what the test says.
+// A fake shard behind the interface that sessions use, driven by the test.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::fs::test {
 
-// A shard whose news comes at once, or as the test lets it.
+// A shard whose news comes at once, or when the test lets it.
 class Door final : public ShardDoor {
 public:
     Door(NewsBox& news, std::uint16_t number) : news_(news), number_(number) {}

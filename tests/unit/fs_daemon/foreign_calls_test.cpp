@@ -1,4 +1,4 @@
-// Calls of other machines' clients, by gateways that are honest, at fault, or gone.
+// Calls of other machines' clients, through gateways that are honest, faulty, or gone.
 #include "fs/daemon/foreign_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(ForeignTest, ManyDataAreFetchedAndDelivered) {
     EXPECT_EQ(into, data);
 }
 
-// What a read does not find is not written over the client's memory.
+// Bytes that a read does not find do not overwrite the client's memory.
 TEST_F(ForeignTest, AShortReadDeliversWhatItHasRead) {
     const WalkAnswer file = make(name_here());
     std::vector<std::uint8_t> data(kMany, 5);
@@ -91,7 +91,7 @@ TEST_F(ForeignTest, ACallForAnotherShardIsAnsweredSo) {
     EXPECT_TRUE(one.has(0));
 }
 
-// Each ends the connection; the shard never sees it.
+// Each of these messages ends the connection; the shard never gets it.
 TEST_F(ForeignTest, WhatNoHonestGatewayForwardsIsABreach) {
     const WalkAnswer file = make(name_here());
     const std::uint64_t before = calls();
@@ -110,7 +110,7 @@ TEST_F(ForeignTest, WhatNoHonestGatewayForwardsIsABreach) {
         },
         [&] { return forward_of(client_of(1), 1, StatRequest{kRoot}); },  // this machine's client
         [&] { return forward_of(client_of(2), 1, StatRequest{kRoot}); },  // another machine's
-        [&] { return forward_of(client_of(3), 1, StatRequest{kRoot}); },  // nobody's
+        [&] { return forward_of(client_of(3), 1, StatRequest{kRoot}); },  // of no machine
         [&] { return forward_of(0, 1, StatRequest{kRoot}); },
         [&] { return forward_of(client_of(0), 1024, StatRequest{kRoot}); },
         [&] { return forward_of(client_of(0), 1, write_of(file, 10), std::vector<std::uint8_t>(9)); },
@@ -127,7 +127,7 @@ TEST_F(ForeignTest, WhatNoHonestGatewayForwardsIsABreach) {
         ASSERT_TRUE(wire.pass_until([&] { return one.has(0) && zero->has(1); }));
     }
     EXPECT_EQ(calls(), before);
-    EXPECT_TRUE(one.has(2));  // nobody else suffers
+    EXPECT_TRUE(one.has(2));  // no other peer suffers
 }
 
 TEST_F(ForeignTest, AStrangersCallsAreNotLookedAt) {
@@ -145,7 +145,7 @@ TEST_F(ForeignTest, AStrangersCallsAreNotLookedAt) {
     EXPECT_EQ(calls(), 0U);
 }
 
-// So many as an honest gateway never has, with all of its lives.
+// This is more than an honest gateway ever has, counting all of its lives.
 TEST_F(ForeignTest, APeerHasSoManyCallsAndNoMore) {
     one.gives = false;
     for (std::uint32_t i = 0; i != ForeignCalls::kMostCalls; ++i) {
@@ -157,7 +157,7 @@ TEST_F(ForeignTest, APeerHasSoManyCallsAndNoMore) {
     (void)post_short(*zero, 999, SyncRequest{}, 4711, 32);
     ASSERT_TRUE(wire.pass_until([&] { return !one.has(0); }));
     EXPECT_EQ(one.counted(PeerCounter::Breaches), 1U);
-    // They end with the shard's next turn, and the peer has room again.
+    // The calls end with the shard's next turn, and the peer has room again.
     one.gives = true;
     ASSERT_TRUE(wire.pass_until([&] { return one.has(0) && zero->has(1); }));
     (void)ask<EmptyAnswer>(1, SyncRequest{});
@@ -183,7 +183,7 @@ TEST_F(ForeignTest, ACallWaitsForTheOneBeforeInItsSlot) {
     EXPECT_FALSE(one.foreign->is_unanswered());
 }
 
-// A key that was not given ends the connection, and the call with it.
+// An unknown key ends the connection, and the call with it.
 TEST_F(ForeignTest, DataThatCannotBeFetchedEndTheCall) {
     const WalkAnswer file = make(name_here());
     const std::uint64_t before = calls();
@@ -205,7 +205,7 @@ TEST_F(ForeignTest, DataThatCannotBeDeliveredEndTheCall) {
         post(*zero, forward_of(client_of(0), 1, write_of(file, kMany), {}, open(data, verbs::Right::RemoteRead)));
     ASSERT_TRUE(wire.pass_until([&] { return zero->is_answered(wrote); }));
     std::vector<std::uint8_t> into(kMany);
-    copyrpc::Place to = open(into, verbs::Right::RemoteRead);  // and not to write
+    copyrpc::Place to = open(into, verbs::Right::RemoteRead);  // but not writable
     const std::uint64_t read = post(*zero, forward_of(client_of(0), 1, read_of(file, kMany), {}, to));
     ASSERT_TRUE(wire.pass_until([&] { return zero->outcomes.contains(read); }));
     EXPECT_FALSE(zero->is_answered(read));

@@ -1,4 +1,4 @@
-// Other machines' clients whose gateways are lost, begin anew, or say that they have gone.
+// Other machines' clients whose gateways are lost, begin anew, or report that the clients have gone.
 #include <gtest/gtest.h>
 
 #include "tests/unit/fs_daemon/foreign_fixture.hpp"
@@ -10,7 +10,7 @@ using test::client_of;
 
 class ForeignClientsTest : public test::ForeignTest {
 protected:
-    // A file without a name, which a client of shard 0 has open: it is there until the client is forgotten.
+    // Makes a file without a name, which a client of shard 0 has open: it exists until the client is forgotten.
     WalkAnswer make_nameless() {
         const std::string name = name_here();
         const WalkAnswer file = make(name);
@@ -40,7 +40,7 @@ TEST_F(ForeignClientsTest, NobodyElseSaysThatItHas) {
     EXPECT_TRUE(two->is_answered(number));
     EXPECT_FALSE(is_gone());
     EXPECT_TRUE(one.has(2));
-    (void)forget(*zero, client_of(0, 1));  // who never came
+    (void)forget(*zero, client_of(0, 1));  // it never came
     wire.pass(seconds(2));
     EXPECT_FALSE(is_gone());
 }
@@ -57,7 +57,7 @@ TEST_F(ForeignClientsTest, WhatNamesNoClientIsABreach) {
     EXPECT_FALSE(is_gone());
 }
 
-// Its calls come before it goes.
+// The client's calls come before it goes.
 TEST_F(ForeignClientsTest, AClientWithACallAtTheShardIsForgottenAfterIt) {
     const WalkAnswer file = make_nameless();
     one.holds = true;
@@ -66,7 +66,7 @@ TEST_F(ForeignClientsTest, AClientWithACallAtTheShardIsForgottenAfterIt) {
     ASSERT_TRUE(one.foreign->is_unanswered());
     (void)forget(*zero, client_of(0));
     wire.pass(milliseconds(5));
-    (void)post(*zero, forward_of(client_of(0, 1), 5, StatRequest{kRoot}));  // a reason for the shard's turn
+    (void)post(*zero, forward_of(client_of(0, 1), 5, StatRequest{kRoot}));  // a reason for the shard to take a turn
     wire.pass(seconds(3));
     EXPECT_FALSE(is_gone());
     one.let_go();
@@ -91,7 +91,7 @@ TEST_F(ForeignClientsTest, ClientsOfAGatewayThatIsBackInTimeStay) {
     EXPECT_FALSE(is_gone());
 }
 
-// A new life's clients have to come back themselves.
+// In a gateway's new life its clients have to come back themselves.
 TEST_F(ForeignClientsTest, OfAGatewayThatBeginsAnewThoseStayThatComeBack) {
     const WalkAnswer file = make_nameless();
     kill_zero();
@@ -103,17 +103,17 @@ TEST_F(ForeignClientsTest, OfAGatewayThatBeginsAnewThoseStayThatComeBack) {
     EXPECT_FALSE(is_gone());
     kill_zero();
     begin_zero(900);
-    wire.pass(ForeignCalls::kGrace + seconds(2));  // nobody comes
+    wire.pass(ForeignCalls::kGrace + seconds(2));  // no client comes
     EXPECT_TRUE(is_gone());
 }
 
-// What the shard did not answer before its gateway was lost: nobody awaits it, and the same slot waits for it.
+// No caller awaits the unanswered calls of a lost gateway, but the next call of the same slot waits for them.
 TEST_F(ForeignClientsTest, ACallOfALostGatewayHoldsItsSlotUntilTheShardIsDone) {
     const WalkAnswer file = make_nameless();
     one.holds = true;
     const StatRequest stat{file.attributes.id};
     (void)post(*zero, forward_of(client_of(0), 5, stat));
-    (void)post(*zero, forward_of(client_of(0), 5, stat));  // behind it, and never to be executed
+    (void)post(*zero, forward_of(client_of(0), 5, stat));  // queued after it, and never executed
     wire.pass(milliseconds(5));
     const std::uint64_t before = calls();
     kill_zero();
@@ -138,7 +138,7 @@ TEST_F(ForeignClientsTest, AGatewayThatIsLostUnderAReadTakesTheCallAlong) {
     write.generation = file.attributes.generation;
     const std::uint64_t before = calls();
     (void)post(*zero, forward_of(client_of(0), 1, write, {}, open(data, verbs::Right::RemoteRead)));
-    wire.pass(microseconds(60));  // it is on its way
+    wire.pass(microseconds(60));  // the request is on its way
     kill_zero();
     wire.pass(seconds(1));
     EXPECT_EQ(calls(), before);
@@ -146,7 +146,7 @@ TEST_F(ForeignClientsTest, AGatewayThatIsLostUnderAReadTakesTheCallAlong) {
     EXPECT_EQ(ask<AttributesAnswer>(1, StatRequest{file.attributes.id}).attributes.size, 0U);
 }
 
-// Not even once its next life has the connection of the same number.
+// This holds even after its next life has the connection of the same number.
 TEST_F(ForeignClientsTest, AGatewayThatIsLostBeforeTheAnswerGetsNoData) {
     const WalkAnswer file = make(name_here());
     std::vector<std::uint8_t> data(100'000, 5);

@@ -1,4 +1,4 @@
-// Shard 1 of three, which has calls of other machines' clients; the gateways of these speak by hand.
+// Shard 1 of three, which gets calls of other machines' clients; the test drives their gateways by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::fs::test {
 
-// Tokens are the numbers of the calls.
+// A node whose tokens are the numbers of the calls.
 class ForeignNode final : public Node, public ShardHost {
 public:
     ForeignNode() : Node(links_of(1, 3)), stores_(open_stores(wishes()).value()), facts(facts_of(stores_)) {
@@ -47,7 +47,7 @@ public:
             let_go();
         }
     }
-    // What the shard has answered is answered.
+    // Sends the answers that the shard has given.
     void let_go() {
         for (const auto& [token, bytes] : std::exchange(held, {})) {
             foreign->answer(static_cast<std::uint32_t>(token), bytes);
@@ -64,7 +64,7 @@ private:
         wishes.cluster_key = kNodesKey;
         return wishes;
     }
-    // The root directory is at home here: nobody else has to be asked.
+    // Returns facts by which the root directory's home is here, so that no other shard has to be asked.
     static ClusterFacts facts_of(const OpenStores& stores) {
         ClusterFacts facts = stores.facts();
         facts.table.give(kRoot.home_slot(), 1);
@@ -79,12 +79,12 @@ public:
     const ClusterFacts facts;
     std::unique_ptr<ForeignCalls> foreign;
     std::unique_ptr<Shard> shard;
-    bool gives = true;   // calls to the shard
-    bool holds = false;  // its answers
+    bool gives = true;   // gives calls to the shard
+    bool holds = false;  // holds its answers back
     std::map<CallToken, std::vector<std::uint8_t>> held;
 };
 
-// A client of that node.
+// Returns a client of that node.
 constexpr std::uint64_t client_of(std::uint64_t node, std::uint64_t number = 4711) {
     return node << 62U | number;
 }
@@ -131,11 +131,11 @@ protected:
         call.key = place.rkey.value;
         return bytes_of(call);
     }
-    // By a peer. Returns the number of the call.
+    // Posts a peer's call. Returns the number of the call.
     std::uint64_t post(Node& from, std::vector<std::uint8_t> bytes, PeerCall what = PeerCall::Forward) {
         return from.call(from.links.session_of(1).value(), what, std::move(bytes), wire.now);
     }
-    // The same, of a call with a short answer: many of them have room.
+    // As post(), for a call with a short answer: there is room for many of them.
     std::uint64_t post_short(Node& from, std::uint32_t slot, const Request& request, std::uint64_t client = 4711,
                              std::uint32_t room = 300) {
         return from.call(from.links.session_of(1).value(), PeerCall::Forward,
@@ -158,7 +158,7 @@ protected:
         const auto read = fs::bytes_of(parsed->data);
         return {head ? head->error : -1, {read.begin(), read.end()}};
     }
-    // A call of shard 0's client, until it is answered.
+    // Makes a call of shard 0's client, and waits for the answer.
     template <class Answer>
     Answer ask(std::uint32_t slot, const Request& request, std::int32_t error = 0) {
         Answer answer{};
@@ -167,7 +167,7 @@ protected:
         EXPECT_EQ(told(number, data_of(request), answer).error, error);
         return answer;
     }
-    // A name in the root directory that shard 1 has.
+    // Returns a name in the root directory that shard 1 has.
     std::string name_here() {
         const Placement placement(one.facts.spread, one.facts.daemons, one.facts.placement_key);
         std::string name;
@@ -176,14 +176,14 @@ protected:
         } while (one.facts.table.owner(placement.slot_of(kRoot.place, kRoot.random, name)) != 1);
         return name;
     }
-    // A new file, open to read and to write.
+    // Makes a new file, open for reading and writing.
     WalkAnswer make(const std::string& name) {
         const auto made =
             ask<WalkAnswer>(0, CreateRequest{kRoot, S_IFREG | 0600, kMayRead | kMayWrite, true, name, ""});
         EXPECT_TRUE(made.is_home && made.is_opened);
         return made;
     }
-    // Memory of shard 0, open to shard 1.
+    // Opens memory of shard 0 to shard 1.
     copyrpc::Place open(std::span<std::uint8_t> memory, verbs::Right right) {
         return zero->endpoint->one_sided().open(zero->links.session_of(1).value(), memory, right).value();
     }

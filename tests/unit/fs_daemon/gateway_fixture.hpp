@@ -1,4 +1,4 @@
-// A gateway at shard 0, and a shard 1 that has its calls, and does with them what the test says.
+// A gateway at shard 0, and a shard 1 that gets its calls and handles them as the test says.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ protected:
     struct Forward {
         rpc::KeptRequest request{};
         std::unique_ptr<std::vector<std::uint8_t>> bytes{};
-        ParsedForward parsed{};  // of the bytes
+        ParsedForward parsed{};  // parsed from the bytes
     };
 
     GatewayTest() : zero(std::make_unique<GatewayNode>(clients)) {
@@ -86,7 +86,7 @@ protected:
         zero->gateway->take(call, 1, wire.now);
         return call;
     }
-    // Answers what has come as number `which`.
+    // Answers the arrived call number `which`.
     void respond_bytes(std::size_t which, const std::vector<std::uint8_t>& bytes) {
         EXPECT_TRUE(one->endpoint->answer(forwards[which].request, bytes, wire.now));
     }
@@ -101,12 +101,12 @@ protected:
         bytes.resize(put_answer(bytes, {0, 1}, DataAnswer{.bytes = 5}));
         return bytes;
     }
-    // Where the data of that call lie.
+    // Returns the place of that call's data.
     [[nodiscard]] copyrpc::Place place_of(std::size_t which, std::uint32_t bytes) const {
         const ForwardedCall& said = forwards[which].parsed.call;
         return {said.address, Rkey{said.key}, bytes};
     }
-    // By shard 1, of memory of shard 0.
+    // READs memory of shard 0 by shard 1.
     rpc::CallStatus read(const copyrpc::Place& place, std::span<std::uint8_t> into) {
         return use(place, into, &copyrpc::OneSided::read);
     }

@@ -1,4 +1,4 @@
-// Calls that a gateway forwards, and the room that their answers take of what two shards promise each other.
+// Calls that a gateway forwards, and the room of their answers, which two shards promise each other.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -30,7 +30,7 @@ copyrpc::EndpointConfig room_endpoint_config() {
     return config;
 }
 
-// What two nodes have alike.
+// The common part of two nodes.
 struct RoomNode : copyrpc::Host, PeerWatch {
     explicit RoomNode(ShardNumber number)
         : Host(number == 0 ? "10.0.0.1" : "10.0.0.2", 7U + number, room_endpoint_config()),
@@ -63,7 +63,7 @@ public:
     std::map<CallToken, std::vector<std::uint8_t>> answers;
 };
 
-// Keeps the calls that come, until it is to answer them.
+// Keeps arriving calls until the test lets it answer them.
 class OwnerNode final : public RoomNode {
 public:
     OwnerNode() : RoomNode(1) {
@@ -128,7 +128,7 @@ private:
     std::deque<std::vector<std::uint8_t>> requests_;
 };
 
-// What a call waits for may be a message of this very shard.
+// A call may wait for a message of this very shard.
 TEST_F(GatewayRoomTest, MessagesPassHoweverManyCallsWait) {
     const std::vector<Request> kinds{StatRequest{}, ListRequest{}, ReadRequest{.bytes = kMostInlineBytes}};
     for (const Request& kind : kinds) {
@@ -162,7 +162,7 @@ TEST_F(GatewayRoomTest, AnAnswerThatIsLongForItsKindComesAllTheSame) {
     owner.answer_all(kAnswerBytes, now);
     pass(milliseconds(50));
     EXPECT_TRUE(gateway.answers.empty());
-    ASSERT_EQ(owner.kept.size(), 1U);  // it was asked for once more
+    ASSERT_EQ(owner.kept.size(), 1U);  // it was asked for again
     owner.answer_all(kAnswerBytes, now);
     pass(milliseconds(50));
     ASSERT_EQ(gateway.answers.size(), 1U);

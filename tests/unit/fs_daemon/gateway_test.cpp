@@ -1,4 +1,4 @@
-// Calls of clients to a shard elsewhere, which answers as the test says.
+// Calls of clients to a remote shard, which answers as the test says.
 #include "fs/daemon/gateway.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(GatewayTest, ManyDataAreReadWhereTheyLieAndNowhereElse) {
     std::vector<std::uint8_t> into(kLarge);
     EXPECT_EQ(read(place, into), rpc::CallStatus::Ok);
     EXPECT_EQ(into, std::vector<std::uint8_t>(kLarge, 6));
-    // A byte beyond them is not the peer's.
+    // The byte after them does not belong to the peer.
     into.resize(kLarge + 1);
     EXPECT_NE(read({place.address, place.rkey, kLarge + 1}, into), rpc::CallStatus::Ok);
 }
@@ -97,7 +97,7 @@ TEST_F(GatewayTest, ManyDataAreWrittenWhereTheyLie) {
     EXPECT_EQ(clients.data(read)[8 + kLarge - 1], 4);
 }
 
-// After the answer the client's memory is its own.
+// After the answer only the client may use its memory.
 TEST_F(GatewayTest, APlaceIsClosedWithItsCall) {
     const Call call = take(clients.call(kCaller, 1, read_of(kLarge)));
     ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 1; }));
@@ -163,14 +163,14 @@ TEST_F(GatewayTest, WhatIsNoAnswerIsAnError) {
     const Call large = take(clients.call(kCaller, 6, write_of(kLarge)));
     const Call too_long = take(clients.call(kCaller, 7, read_of(10)));
     ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 7; }));
-    respond(0, ok(), {1});                                               // data that nobody asked for
-    respond(1, ok(), std::vector<std::uint8_t>(11));                     // more than were asked for
-    respond(2, {});                                                      // of no bytes
-    forwards[3].request.drop();                                          // the shard has given it up
-    respond_bytes(4, {200, 0, 1});                                       // shorter than it says
+    respond(0, ok(), {1});                                               // unrequested data
+    respond(1, ok(), std::vector<std::uint8_t>(11));                     // more than requested
+    respond(2, {});                                                      // an empty answer
+    forwards[3].request.drop();                                          // the shard has given the call up
+    respond_bytes(4, {200, 0, 1});                                       // shorter than its length says
     respond(5, ok(), {1});                                               // data that were written elsewhere
-    respond_bytes(6, std::vector<std::uint8_t>(10'000, 0));              // no room here
-    ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 8; }));  // asked again, with room for any answer
+    respond_bytes(6, std::vector<std::uint8_t>(10'000, 0));              // too long for the room here
+    ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 8; }));  // requested again, with room for any answer
     respond_bytes(7, std::vector<std::uint8_t>(10'000, 0));
     wire.pass(milliseconds(5));
     for (const Call& each : {stat, read, empty, refused, cut, large, too_long}) {
@@ -225,7 +225,7 @@ TEST_F(GatewayTest, CallsOfAPeerThatStaysAwayFail) {
     EXPECT_EQ(clients.error_of(under_way), EIO);
     EXPECT_EQ(clients.error_of(waiting), EIO);
     EXPECT_EQ(counted(PeerCounter::Unreachable), 2U);
-    // Later ones have less to wait for, and still some time of their own.
+    // Later calls have to wait less, but still have some time of their own.
     const Call late = take(clients.call(kCaller, 1, StatRequest{kFile}));
     wire.pass(Gateway::kLeastPatience - milliseconds(100));
     EXPECT_FALSE(clients.has(late));
@@ -236,14 +236,14 @@ TEST_F(GatewayTest, CallsOfAPeerThatStaysAwayFail) {
 TEST_F(GatewayTest, APeerThatTakesCallsAndNeverAnswersIsWaitedForUntilItIsGone) {
     const Call call = take(clients.call(kCaller, 1, StatRequest{kFile}));
     wire.pass(seconds(60));
-    EXPECT_FALSE(clients.has(call));  // it is there: the shard may be at work
+    EXPECT_FALSE(clients.has(call));  // the peer is there: the shard may be working on it
     kill_one();
     wire.pass(seconds(2) + Gateway::kPatience + seconds(1));
     EXPECT_EQ(clients.error_of(call), EIO);
 }
 
 TEST_F(GatewayTest, AClientThatGoesIsToldToThoseThatHaveHeardOfIt) {
-    zero->gateway->forget(kCaller);  // nobody has
+    zero->gateway->forget(kCaller);  // no shard has calls of it
     const Call call = take(clients.call(kCaller, 1, StatRequest{kFile}));
     ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 1; }));
     respond(0, ok());
@@ -275,7 +275,7 @@ TEST_F(GatewayTest, AClientThatGoesWhileAPeerIsLostIsToldOnceItIsBack) {
     EXPECT_EQ(order, "forget call ");
 }
 
-// The peer may have died before it heard, or before it did what it had heard.
+// The peer may have died before the message came, or before it acted on it.
 TEST_F(GatewayTest, ALostPeerIsToldAgainUnlessTheClientHasComeBack) {
     for (const std::uint64_t client : {kCaller, kCaller + 1}) {
         take(clients.call(client, 1, StatRequest{kFile}));

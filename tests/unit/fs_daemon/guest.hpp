@@ -1,4 +1,4 @@
-// A client of a daemon, as bytes and descriptors; and a folder that goes with its test.
+// A daemon's client, as bytes and descriptors; and a folder that is deleted after its test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ public:
     void send(const std::vector<std::uint8_t>& bytes) const {
         ASSERT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
-    // Returns false if the kernel refuses it.
+    // Sends bytes with a descriptor. Returns false if the kernel refuses it.
     [[nodiscard]] bool send_with_descriptor(const std::vector<std::uint8_t>& bytes, int fd) const {
         return send_with_fds<1>(socket_.get(), bytes, {&fd, 1}, MSG_NOSIGNAL) >= 0;
     }
@@ -62,12 +62,12 @@ public:
     }
     void leave() { socket_ = OwnedFd(); }
 
-    // Something is there to read, or the daemon has hung up.
+    // Returns true if there is something to read, or the daemon has closed the connection.
     [[nodiscard]] bool has_news() const {
         pollfd one{socket_.get(), POLLIN, 0};
         return ::poll(&one, 1, 0) == 1;
     }
-    // Returns no bytes if the daemon has hung up.
+    // Returns the next message; no bytes if the daemon has closed the connection.
     [[nodiscard]] Reply read() const {
         Reply reply;
         reply.bytes.resize(kMostHelloBytes);

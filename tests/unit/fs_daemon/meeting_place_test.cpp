@@ -1,4 +1,4 @@
-// The place where clients find a daemon: one daemon at a time has it, whatever the last one left there.
+// The path where clients find a daemon: one daemon at a time owns it, whatever the last one left there.
 #include "fs/daemon/meeting_place.hpp"
 
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ TEST(MeetingPlaceTest, ASecondDaemonIsToldWhoHasIt) {
     ASSERT_FALSE(second.ok());
     EXPECT_NE(second.error().what.find(std::to_string(::getpid())), std::string::npos) << second.error().text();
     EXPECT_NE(second.error().what.find(folder / "fs.lock"), std::string::npos) << second.error().text();
-    EXPECT_TRUE(Guest(folder / "fs.sock").is_connected());  // the first one is as it was
+    EXPECT_TRUE(Guest(folder / "fs.sock").is_connected());  // the first one still works
 }
 
 TEST(MeetingPlaceTest, TheSocketHasItsModeAndGoesWithTheDaemon) {

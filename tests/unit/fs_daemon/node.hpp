@@ -1,5 +1,5 @@
-// Machines of a file system's nodes on a wire in memory, in virtual time: some have what shards reach each other by,
-// others write by hand.
+// Machines of a file system's nodes on a wire in memory, in virtual time. Some have the code by which shards reach each
+// other, others send by hand.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ public:
     Machine& operator=(const Machine&) = delete;
     virtual ~Machine() = default;
 
-    // What it does in each turn beside the endpoint's part, and when it has to.
+    // Acts in each turn after the endpoint's part; acts_at() says when it has to.
     virtual void act(Instant /*now*/) {}
     [[nodiscard]] virtual Instant acts_at() const { return Instant::never(); }
     [[nodiscard]] cairn::test::WirePort& wire_port() override { return port; }
@@ -48,7 +48,7 @@ public:
     SessionId knock(const char* address, Instant now, std::uint16_t service = PeerLinkConfig::kFirstPort) {
         return endpoint->connect(net::IpAddress::parse(address).value(), service, now).value();
     }
-    // Returns the number of the call, by which its outcome is found.
+    // Makes a call. Returns its number, by which its outcome is found.
     std::uint64_t call(SessionId session, PeerCall what, std::vector<std::uint8_t> bytes, Instant now,
                        std::uint32_t answer_room = kMostForwardedBytes) {
         Asked& asked = asked_[++calls];
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] bool is_answered(std::uint64_t number) const {
         return outcomes.contains(number) && outcomes.at(number).status == rpc::CallStatus::Ok;
     }
-    // It ended without an answer.
+    // Returns whether the call ended without an answer.
     [[nodiscard]] bool has_failed(std::uint64_t number) const {
         return outcomes.contains(number) && outcomes.at(number).status != rpc::CallStatus::Ok;
     }
@@ -87,7 +87,7 @@ private:
         rpc::MsgBuffer response{};
     };
 
-    // As PeerNetwork has it.
+    // Returns the configuration that PeerNetwork uses.
     static copyrpc::EndpointConfig config(std::uint16_t sessions) {
         copyrpc::EndpointConfig config;
         config.ring_bytes = PeerNetwork::kRingBytes;
@@ -105,7 +105,7 @@ private:
     std::map<std::uint64_t, Asked> asked_;
 };
 
-// Of nodes with a shard each.
+// Returns the configuration of nodes with a shard each.
 inline PeerLinkConfig links_of(ShardNumber number, std::uint32_t nodes = 2) {
     static_assert(kAddresses.size() == 3);
     PeerLinkConfig config;
@@ -141,11 +141,11 @@ public:
 
     PeerCounters counters;
     PeerLinks links;
-    std::vector<std::pair<ShardNumber, std::uint64_t>> lives;  // that were found
+    std::vector<std::pair<ShardNumber, std::uint64_t>> lives;  // the lives of found peers
     std::vector<ShardNumber> lost;
 
 private:
-    // As PeerNetwork has it.
+    // Returns the number of sessions that PeerNetwork uses.
     static std::uint16_t sessions_of(const PeerLinkConfig& config) {
         return static_cast<std::uint16_t>(2 * (config.facts.shards - 1) + 2 * PeerLinkConfig::kMostStrangers);
     }

@@ -1,4 +1,4 @@
-// Nodes that come and go, and what they say to the operator.
+// Nodes that come and go, and their messages to the operator.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ protected:
     static bool was_said(const std::string& words) {
         return std::ranges::any_of(said(), [&](const auto& each) { return each.find(words) != std::string::npos; });
     }
-    // A node that says what it has to say.
+    // Makes a node that reports to the operator.
     std::unique_ptr<Node> node(ShardNumber number, const SipKey& key = kNodesKey, std::uint32_t chunk_bytes = 1U << 20U,
                                std::uint64_t life = 0) {
         PeerLinkConfig config = links_of(number);

@@ -21,7 +21,7 @@ Result<Options> parse(std::vector<std::string> arguments, std::vector<std::strin
     return parse_options(static_cast<int>(pointers.size()), pointers.data(), first);
 }
 
-// The refusal has a remedy, and all of these words.
+// Expects a refusal that has a remedy and all of these words.
 void expect_refusal(const std::vector<std::string>& arguments, const std::vector<std::string>& words) {
     const Result<Options> options = parse(arguments);
     ASSERT_FALSE(options.ok()) << arguments.front();
@@ -144,7 +144,7 @@ TEST(FsdOptionsTest, SeveralNodesNeedANetworkWhichIsAPortOrEals) {
 
 constexpr const char* kTwoNodes = "192.0.2.1,192.0.2.2";
 
-// Arguments of a daemon among two, and these.
+// Returns the arguments of a daemon among two, and these.
 std::vector<std::string> with_nodes(std::vector<std::string> more, const std::string& nodes = kTwoNodes) {
     std::vector<std::string> all{"--nodes", nodes, "--port", "uring:192.0.2.2", "--key-file", "k"};
     all.insert(all.end(), more.begin(), more.end());
@@ -229,7 +229,7 @@ TEST_F(FsdConfigTest, AWrongLineIsNamed) {
     refused("[fs]\ncapacity = \"64M\"\nqueue-depth = 99\n", {path + ":3", "queue-depth", "99"});
     refused("[fs]\ncapacity = \"3M\"\n", {path + ":2", "capacity", "3M"});
     refused("[fs]\nkapacity = \"64M\"\n", {path + ":2", "kapacity"});
-    refused("[fs]\nformat = true\n", {path + ":2", "format"});  // each start would lose what is there
+    refused("[fs]\nformat = true\n", {path + ":2", "format"});  // each start would lose the data
     refused("[fs]\nconfig = \"other\"\n", {path + ":2", "config"});
     refused("[fs]\nmax-clients = [1]\n", {path + ":2", "max-clients"});
     refused("[fs]\nnodes = []\n", {path + ":2", "nodes"});

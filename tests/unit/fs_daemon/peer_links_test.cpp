@@ -70,7 +70,7 @@ TEST_F(PeerLinksTest, TheLogIsNotFilled) {
 
 TEST_F(PeerLinksTest, AbsentPeersAreTriedAgainMoreAndMoreSeldom) {
     const auto zero = node(0);
-    const auto other = std::make_unique<Machine>(kAddresses[1], 5);  // nobody listens there
+    const auto other = std::make_unique<Machine>(kAddresses[1], 5);  // no program listens there
     wire.add(*other);
     const auto tries_in = [&](Duration span) {
         const std::uint64_t before = other->port.sent();
@@ -82,7 +82,7 @@ TEST_F(PeerLinksTest, AbsentPeersAreTriedAgainMoreAndMoreSeldom) {
     const std::uint64_t later = tries_in(seconds(1));
     EXPECT_GE(first, 3U);
     EXPECT_LT(later, first);
-    EXPECT_GE(tries_in(seconds(10)), 9U);  // and never given up
+    EXPECT_GE(tries_in(seconds(10)), 9U);  // it never gives up
     EXPECT_EQ(zero->counted(PeerCounter::Strangers), 0U);
     EXPECT_TRUE(said().empty());
 }
@@ -101,7 +101,7 @@ TEST_F(PeerLinksTest, ARestartedPeerIsFoundInItsNewLife) {
     EXPECT_EQ(zero->lives.size(), 2U);
 }
 
-// Its new connection comes before the old one is known to be dead.
+// A peer's new connection comes before the old one is known to be dead.
 TEST_F(PeerLinksTest, ANewerConnectionOfAPeerReplacesTheOldOne) {
     const auto one = node(1);
     auto zero = node(0);
@@ -110,7 +110,7 @@ TEST_F(PeerLinksTest, ANewerConnectionOfAPeerReplacesTheOldOne) {
     const SessionId before = *one->links.session_of(0);
     kill(zero);
     zero = node(0, kNodesKey, 1U << 20U, 500);
-    wire.pass(milliseconds(100));  // nobody is silent for too long yet
+    wire.pass(milliseconds(100));  // no peer has been silent for too long yet
     ASSERT_TRUE(one->has(0));
     EXPECT_NE(*one->links.session_of(0), before);
     EXPECT_EQ(one->lost, std::vector<ShardNumber>{0});
@@ -139,10 +139,10 @@ TEST_F(PeerLinksTest, APeerThatIsGivenUpIsFoundAgain) {
     zero->links.lose(1);
     EXPECT_FALSE(zero->has(1));
     EXPECT_EQ(zero->lost, std::vector<ShardNumber>{1});
-    zero->links.lose(1);  // does nothing: it is lost
+    zero->links.lose(1);  // does nothing: it is lost already
     EXPECT_EQ(zero->lost.size(), 1U);
     ASSERT_TRUE(wire.pass_until([&] { return zero->has(1) && one->has(0); }));
-    one->links.lose(0);  // the one that does not connect
+    one->links.lose(0);  // the shard that does not connect
     ASSERT_TRUE(wire.pass_until([&] { return zero->lives.size() == 3 && one->has(0); }));
     EXPECT_EQ(one->lives.size(), 3U);
 }
@@ -155,7 +155,7 @@ TEST_F(PeerLinksTest, ABreachEndsTheConnectionAndCounts) {
     EXPECT_FALSE(one->has(0));
     EXPECT_EQ(one->counted(PeerCounter::Breaches), 1U);
     EXPECT_EQ(one->counted(PeerCounter::Strangers), 0U);
-    one->links.on_breach(SessionId{999});  // nobody's
+    one->links.on_breach(SessionId{999});  // an unknown session
     EXPECT_EQ(one->counted(PeerCounter::Breaches), 1U);
     ASSERT_TRUE(wire.pass_until([&] { return zero->has(1) && one->has(0); }));
 }

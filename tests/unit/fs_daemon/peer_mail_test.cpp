@@ -70,7 +70,7 @@ TEST_F(PeerMailTest, MessagesArriveWholeAndInOrder) {
 TEST_F(PeerMailTest, AMessageToAPeerThatIsNotThereIsGone) {
     zero->links.lose(1);
     tell(1);
-    mail->send(7, PeerCall::Tell, {});  // nobody
+    mail->send(7, PeerCall::Tell, {});  // there is no such shard
     EXPECT_EQ(counted(PeerCounter::Told), 0U);
     ASSERT_TRUE(wire.pass_until([&] { return zero->has(1); }));
     wire.pass(milliseconds(50));
@@ -90,7 +90,7 @@ TEST_F(PeerMailTest, APeerForWhichTooManyBytesWaitIsGivenUp) {
     EXPECT_FALSE(zero->has(1));
     EXPECT_EQ(zero->lost.size(), 1U);
     EXPECT_EQ(counted(PeerCounter::Overflows), 1U);
-    // What waited waits no more: the peer's next life has the same room.
+    // Waiting messages wait no more: the peer's next life has the same room.
     kill(one);
     kept.clear();
     begin_one(500);
@@ -135,7 +135,7 @@ TEST_F(PeerMailTest, APeerThatRefusesAMessageIsNone) {
     EXPECT_EQ(heard.size(), 1U);
 }
 
-// A message of the peer's earlier life that ends late says nothing about its next one, which came before.
+// A message of the peer's earlier life that ends late does not describe its next life, which began before.
 TEST_F(PeerMailTest, MessagesOfAnEarlierLifeDoNotEndTheNextOne) {
     PeerMail back(*one->endpoint, one->links, *one->worker, one->counters);
     const auto keep = [this] {

@@ -1,4 +1,4 @@
-// Which shards are where, and what two of them prove to each other.
+// The places of shards, and the proofs that two of them exchange.
 #include "fs/daemon/peer_prover.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ PeerFacts facts() {
     return {.from = 1, .to = 4, .nodes = 3, .shards = 6, .chunk_bytes = 1U << 20U, .table_epoch = 1, .life = 77};
 }
 
-// The other's, as they have to be.
+// Returns the other shard's facts as they must be.
 PeerFacts theirs() {
     PeerFacts other = facts();
     std::swap(other.from, other.to);
@@ -80,7 +80,7 @@ TEST(ClusterTest, NumbersInterleaveOverTheNodes) {
     EXPECT_FALSE(cluster.is_remote(4));
     EXPECT_TRUE(cluster.is_remote(0));
     EXPECT_TRUE(cluster.is_remote(5));
-    EXPECT_FALSE(cluster.is_remote(6));  // none at all
+    EXPECT_FALSE(cluster.is_remote(6));  // there is no such shard
 }
 
 TEST(ClusterTest, ADaemonWithoutNodesIsAlone) {
@@ -104,7 +104,7 @@ TEST(ClusterTest, WhatIsWrongIsNamed) {
     EXPECT_NE(refusal(two, 2, "192.0.2.1").find("--node 2"), std::string::npos);
     EXPECT_NE(refusal(two, 1, "192.0.2.1").find("192.0.2.2"), std::string::npos);
     EXPECT_NE(refusal(two, {}, "192.0.2.1", 4096).find("at most 4096"), std::string::npos);
-    EXPECT_EQ(refusal(two, 1, "10.0.0.1"), "");  // behind another address
+    EXPECT_EQ(refusal(two, 1, "10.0.0.1"), "");  // at another address
 }
 
 }  // namespace

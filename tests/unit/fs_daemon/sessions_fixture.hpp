@@ -1,4 +1,4 @@
-// Sessions at a real socket, with shards that do what the test says.
+// Sessions at a real socket, with fake shards.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ protected:
         EXPECT_NE(got->text.find(words), std::string::npos) << got->text;
         serve();
         EXPECT_TRUE(from.has_news());
-        EXPECT_TRUE(from.read().bytes.empty());  // it hung up
+        EXPECT_TRUE(from.read().bytes.empty());  // it closed the connection
     }
     Reply channel(const Guest& from, std::uint16_t shard) {
         from.say(ChannelRequest{shard});

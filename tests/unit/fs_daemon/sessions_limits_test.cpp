@@ -1,4 +1,4 @@
-// What one user, or one client, cannot take from others.
+// Resources that one user, or one client, cannot take from others.
 #include <sys/fsuid.h>
 
 #include "tests/unit/fs_daemon/sessions_fixture.hpp"
@@ -11,7 +11,7 @@ Guest guest_of_another_user(const std::string& path) {
     const bool is_root = ::geteuid() == 0;
     if (is_root) {
         EXPECT_EQ(::seteuid(20001), 0);
-        ::setfsuid(0);  // it may go to the socket all the same
+        ::setfsuid(0);  // it may still connect to the socket
     }
     Guest made(path);
     if (is_root) {
@@ -76,7 +76,7 @@ TEST_F(SessionsTest, CountersAreToldAlsoWhereThereIsNoRoom) {
     EXPECT_EQ(answer->text, "  one  1  of a kind\n");
     serve();
     EXPECT_TRUE(asker.has_news());
-    EXPECT_TRUE(asker.read().bytes.empty());  // it hung up
+    EXPECT_TRUE(asker.read().bytes.empty());  // it closed the connection
     EXPECT_EQ(count(SessionCounter::Refused), 0U);
     client.say(CountersRequest{});
     expect_refused(client, "no request for a channel");

@@ -1,4 +1,4 @@
-// Clients that come and go, and those that are none.
+// Clients that come and go, and hosts that are not clients.
 #include <sys/eventfd.h>
 
 #include "tests/unit/fs_daemon/sessions_fixture.hpp"
@@ -90,7 +90,7 @@ TEST_F(SessionsTest, NonsenseIsRefused) {
     (void)welcome(fourth);
     fourth.say(ChannelRequest{2});
     expect_refused(fourth, "shard 2");
-    const Guest fifth = guest();  // talks on without looking
+    const Guest fifth = guest();  // it talks on without reading
     for (int i = 0; i != 5; ++i) {
         fifth.send({9});
     }
@@ -145,7 +145,7 @@ TEST_F(SessionsTest, WhoSaysNothingIsHungUpOn) {
     const Guest client = guest();
     (void)welcome(client);
     serve(40);
-    EXPECT_FALSE(client.has_news());  // a client may be silent as long as it likes
+    EXPECT_FALSE(client.has_news());  // a client may be silent for any time
 }
 
 TEST_F(SessionsTest, SilenceKeepsNobodyOut) {
@@ -191,16 +191,16 @@ TEST_F(SessionsTest, ANumberIsKeptByItsUserAlone) {
     const std::uint64_t given = welcome(thief, strangers).client;
     EXPECT_NE(given, strangers);
     EXPECT_TRUE(numbers.is_of(::getuid(), given));
-    EXPECT_NE(welcome(guest(), own ^ 1U).client, own ^ 1U);  // not one that was ever given
+    EXPECT_NE(welcome(guest(), own ^ 1U).client, own ^ 1U);  // a number that was never given to a client
     serve();
     Guest back = guest();
     EXPECT_EQ(welcome(back, own).client, own);
     EXPECT_EQ(sessions->counters().of(SessionCounter::Returned), 1U);
     const Guest twin = guest();
-    EXPECT_NE(welcome(twin, own).client, own);  // while somebody has it
+    EXPECT_NE(welcome(twin, own).client, own);  // while another client has it
     one.holds = true;
     leave(back);
-    for (int i = 0; i != 2; ++i) {  // while a shard may have its channels, or what it has open
+    for (int i = 0; i != 2; ++i) {  // while a shard may have its channels or open files
         const Guest early = guest();
         early.say(Hello{own});
         expect_refused(early, "try again");
@@ -221,7 +221,7 @@ TEST_F(SessionsTest, WhoHangsUpBeforeItsChannelIsMadeLeavesNothing) {
     EXPECT_EQ(one.orders.size(), 1U);
     leave(client);
     EXPECT_EQ(one.drained, std::vector<std::uint64_t>{number});
-    one.let_go();  // the channel is made, for nobody; then it has drained
+    one.let_go();  // the channel is made without a client, and then drained
     serve();
     one.let_go();
     serve();

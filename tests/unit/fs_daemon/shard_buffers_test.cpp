@@ -104,7 +104,7 @@ TEST_F(ShardTenantBuffers, StayWhileACallMayNameThem) {
     EXPECT_TRUE(watched.expired());
 }
 
-// A checksum is that of what is stored, whatever the client shows a moment later.
+// A checksum is that of the stored bytes, whatever the client writes to its memory a moment later.
 TEST_F(ShardTenantBuffers, AClientThatScribblesSpoilsNoBlock) {
     const std::span<std::uint8_t> memory = buffers->memory().first(kPiece);
     const cairn::test::Process scribbler([memory] {

@@ -1,4 +1,4 @@
-// Messages between shards of one process: rings that are full, wrap, and are used by two threads.
+// Messages between shards of one process: rings that are full or wrap around, and that two threads use.
 #include "fs/daemon/shard_mail.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(ShardRingTest, AFullRingTakesNothingUntilSomethingIsTaken) {
     for (; ring->put(message); ++put) {
         EXPECT_FALSE(ring->empty());
     }
-    EXPECT_EQ(put, 7U);  // of 32 KiB, in 4104 bytes each
+    EXPECT_EQ(put, 7U);  // of 32 KiB, each message taking 4104 bytes
     EXPECT_FALSE(ring->has_room(4096));
     EXPECT_FALSE(ring->must_wake());
     ring->begin_wait();
@@ -69,7 +69,7 @@ TEST(ShardRingTest, AFullRingTakesNothingUntilSomethingIsTaken) {
     EXPECT_TRUE(ring->put(message));
 }
 
-// Each message is put as soon as there is room, and is what it was.
+// Each message is put as soon as there is room, and arrives unchanged.
 TEST(ShardRingTest, TwoThreadsLoseNothing) {
     constexpr std::uint32_t kMessages = 100'000;
     const auto ring = std::make_unique<ShardRing>();
@@ -95,7 +95,7 @@ TEST(ShardRingTest, TwoThreadsLoseNothing) {
     EXPECT_EQ(wrong, 0U);
 }
 
-// A shard that does nothing but to send, and to count what it got.
+// A shard that only sends messages and counts the ones it gets.
 struct Shardlike final : worker::Tenant {
     Shardlike() : tenancy(worker->add(*this)) {}
     bool on_turn(Instant) noexcept override {
@@ -124,7 +124,7 @@ struct Shardlike final : worker::Tenant {
         ++sent[to];
         mail.send(to, message);
     }
-    // A turn in which nothing else is done.
+    // Takes a turn without other work.
     void turn() {
         receive();
         mail.flush();
@@ -144,7 +144,7 @@ struct Shardlike final : worker::Tenant {
 class ShardMailTest : public testing::Test {
 protected:
     ShardMailTest() {
-        // Shard 2 is of another process.
+        // Shard 2 belongs to another process.
         const std::vector<ShardMail*> all{&zero.mail, &one.mail, nullptr, &three.mail};
         EXPECT_TRUE(zero.mail.open(*zero.worker, 0, all).ok());
         EXPECT_TRUE(one.mail.open(*one.worker, 1, all).ok());
@@ -178,7 +178,7 @@ TEST_F(ShardMailTest, WhatHasNoRoomWaitsInOrderAndIsNoReasonToTurn) {
     zero.mail.flush();
     EXPECT_TRUE(zero.mail.is_held_up());
     EXPECT_FALSE(zero.mail.has_work());
-    zero.send(3);  // nobody else waits
+    zero.send(3);  // no other shard waits
     three.turn();
     EXPECT_EQ(three.got[0], 1U);
     for (int i = 0; i != 10; ++i) {
@@ -195,7 +195,7 @@ TEST_F(ShardMailTest, AMessageDoesNotOvertakeThoseThatWait) {
     for (int i = 0; i != 100; ++i) {
         zero.send(1);
     }
-    one.turn();  // there is room again, of which those that wait do not know yet
+    one.turn();  // there is room again, which the waiting shards do not know yet
     zero.send(1);
     for (int i = 0; i != 10; ++i) {
         zero.turn();
@@ -219,7 +219,8 @@ TEST_F(ShardMailTest, TwoShardsWhoseRingsAreFullBothGoOn) {
     EXPECT_TRUE(zero.in_order && one.in_order);
 }
 
-// Who takes wakes who waits for room; who sends wakes who has nothing to do. Neither sleep ends by itself.
+// A shard that takes messages wakes one that waits for room. A shard that sends wakes an idle one. Neither sleep ends
+// by itself.
 TEST_F(ShardMailTest, SleepersAreWokenByMessagesAndByRoom) {
     constexpr std::uint32_t kRounds = 200;
     constexpr std::uint32_t kEach = 100;  // more than a ring has room for

@@ -1,4 +1,4 @@
-// Shards of two machines with all that they have: channels, stores and the network between them, in virtual time.
+// Shards of two machines with all their parts: channels, stores and the network between them, in virtual time.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -99,7 +99,7 @@ public:
 
 class ShardNetworkTest : public testing::Test {
 protected:
-    // By a machine's client, of any shard. Returns the slot.
+    // Makes a call of a machine's client to any shard. Returns the slot.
     std::uint32_t ask(ShardMachine& from, ShardNumber shard, const Request& request) {
         const std::uint32_t slot = *from.end->take_slot();
         from.end->ask(slot, put_request(from.end->request(slot), {.shard = shard, .sequence = ++sequence}, request));
@@ -137,7 +137,7 @@ protected:
     std::uint32_t sequence = 0;
 };
 
-// The root directory's home has to say that the other shard's client may make names there.
+// The root directory's home has to allow the other shard's client to make names there.
 TEST_F(ShardNetworkTest, WhatOneMachinesClientMakesTheOthersSees) {
     ShardMachine zero(wire, 0);
     ShardMachine one(wire, 1);
@@ -167,7 +167,7 @@ TEST_F(ShardNetworkTest, WhatIsForNobodyIsAnsweredHere) {
     wire.pass(seconds(1));
     EXPECT_EQ((call<EmptyAnswer>(zero, 7, StatRequest{kRoot}).first), kErrorOtherShard);
     const std::uint32_t slot = *zero.end->take_slot();
-    zero.end->ask(slot, 3);  // no head of a request
+    zero.end->ask(slot, 3);  // too short for a request's head
     EXPECT_EQ((wait<EmptyAnswer>(zero, slot).first), kErrorMalformed);
     EXPECT_EQ(zero.counted(PeerCounter::Forwarded), 0U);
     EXPECT_EQ(zero.counted(TenantCounter::Malformed), 1U);
@@ -178,13 +178,13 @@ TEST_F(ShardNetworkTest, AShardThatIsNotThereCostsAnErrorAndIsFoundLater) {
     const Instant began = wire.now;
     EXPECT_EQ((call<EmptyAnswer>(zero, 1, StatRequest{kRoot}).first), EIO);
     EXPECT_GE(wire.now, began + seconds(1));
-    EXPECT_EQ((call<AttributesAnswer>(zero, 0, StatRequest{kRoot}).first), 0);  // nobody waits for another's shard
+    EXPECT_EQ((call<AttributesAnswer>(zero, 0, StatRequest{kRoot}).first), 0);  // no client waits for another's shard
     ShardMachine one(wire, 1);
     ASSERT_TRUE(wire.pass_until([&] { return zero.counted(PeerCounter::Found) == 1; }));
     EXPECT_EQ((call<WalkAnswer>(zero, 1, create(name_at(zero, 1))).first), 0);
 }
 
-// A message of a proven peer that is none ends its connection, and nothing else.
+// A malformed message of a proven peer ends its connection, and has no other effect.
 TEST_F(ShardNetworkTest, WhatIsNoMessageIsABreach) {
     ShardMachine one(wire, 1);
     Stranger peer(wire);
@@ -207,7 +207,7 @@ TEST_F(ShardNetworkTest, WhatIsNoMessageIsABreach) {
     EXPECT_EQ(one.counted(PeerCounter::Lost), 1U);
 }
 
-// What needs a shard that is not there fails, and does not wait for an answer that cannot come.
+// A call that needs a missing shard fails, and does not wait for an impossible answer.
 TEST_F(ShardNetworkTest, AShardIsToldWhoIsThere) {
     ShardMachine one(wire, 1);
     const Instant began = wire.now;
@@ -227,7 +227,7 @@ TEST_F(ShardNetworkTest, AClientThatGoesIsForgottenByAllMachines) {
     ASSERT_EQ((call<WalkAnswer>(zero, 1, create(name)).first), 0);
     ASSERT_EQ((call<EmptyAnswer>(zero, 1, RemoveRequest{kRoot, false, name}).first), 0);
     wire.pass(seconds(5));
-    EXPECT_EQ(one.counted(TenantCounter::RemovedFiles), 0U);  // it is open
+    EXPECT_EQ(one.counted(TenantCounter::RemovedFiles), 0U);  // a client has it open
     zero.tenant->drain(zero.client);
     zero.tenant->forget(zero.client);
     EXPECT_TRUE(wire.pass_until([&] { return one.counted(TenantCounter::RemovedFiles) == 1; }));
@@ -244,10 +244,10 @@ TEST_F(ShardNetworkTest, AStrangersMessagesAreNotLookedAt) {
     EXPECT_EQ(one.counted(PeerCounter::Breaches), 0U);
 }
 
-// Its memory is open to another machine: it stays until that has answered, or is gone for good.
+// Its memory is open to another machine: it stays until that machine has answered, or is gone for good.
 TEST_F(ShardNetworkTest, AClientThatGoesUnderAReadStaysUntilTheOtherMachineIsDone) {
     ShardMachine zero(wire, 0);
-    auto holder = std::make_unique<test::Node>(links_of(1));  // takes calls, and does nothing
+    auto holder = std::make_unique<test::Node>(links_of(1));  // it takes calls, and never answers
     std::vector<rpc::KeptRequest> kept;
     holder->endpoint->set_handler(
         static_cast<std::uint8_t>(PeerCall::Forward),

@@ -1,4 +1,4 @@
-// Shards of one process, each on a worker and a thread of its own, that need each other for an answer.
+// Shards of one process that need each other for an answer; each has a worker and a thread.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -68,13 +68,13 @@ protected:
             each->start();
         }
     }
-    // No shard ends while another one may still tell it something.
+    // Ends the shards. No shard ends while another one may still send to it.
     ~ShardPeersTest() override {
         for (const auto& each : servers) {
             each->join();
         }
     }
-    // The client's end of a new channel to a shard.
+    // Returns the client's end of a new channel to a shard.
     ClientEnd open(ShardNumber shard) {
         servers[shard]->tenant.open_channel(
             {4711, 0, std::make_shared<const Person>(), Segment::create(kOneSlot).value()});
@@ -107,7 +107,7 @@ protected:
     std::uint32_t sequence = 0;
 };
 
-// Whether a directory is empty, every shard has to say.
+// Every shard has to say whether a directory is empty.
 TEST_F(ShardPeersTest, DirectoriesComeAndGoWithTheHelpOfAll) {
     std::vector<ClientEnd> ends;
     for (ShardNumber shard = 0; shard != kShards; ++shard) {

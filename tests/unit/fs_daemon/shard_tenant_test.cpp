@@ -1,4 +1,4 @@
-// A shard on a worker without a network: channels that come, are used, broken, and go.
+// A shard on a worker without a network: channels that are opened, used, broken and closed.
 #include "fs/daemon/shard_tenant.hpp"
 
 #include <atomic>
@@ -36,7 +36,7 @@ TEST_F(ShardTenantTest, AClientIsWhoItsSocketSays) {
 TEST_F(ShardTenantTest, ChannelsOfOneClientHaveSlotsOfTheirOwn) {
     const auto one = open(kClient, 0);
     const auto two = open(kClient, 1);
-    // Calls with one sequence number in one slot would be taken for one call and its retry.
+    // If channels shared slots, calls with the same slot and sequence number would be taken for a call and its retry.
     const auto create = [](Channel& channel, const char* name) {
         const std::uint32_t slot = *channel.end.take_slot();
         EXPECT_EQ(slot, 0U);
@@ -95,7 +95,7 @@ TEST_F(ShardTenantTest, AClientThatGoesIsForgottenOnce) {
     const auto two = open(kClient, 1);
     const auto other = open(kClient + 1);
     (void)ask(*one, StatRequest{kRoot});
-    tenant->drain(kClient);  // in mid-request
+    tenant->drain(kClient);  // during a request
     turn();
     EXPECT_EQ(told(ShardNews::What::Drained), 1);
     tenant->forget(kClient);
@@ -105,7 +105,7 @@ TEST_F(ShardTenantTest, AClientThatGoesIsForgottenOnce) {
     EXPECT_EQ(heard.size(), 2U);
     EXPECT_EQ(call<AttributesAnswer>(*other, StatRequest{kRoot}).attributes.id, kRoot);
     EXPECT_GT(tenant->next_deadline(), now + milliseconds(1));
-    // The place is used again, and the rest of what the dead client has does nothing there.
+    // The place is used again, and actions of the dead client have no effect there.
     const auto next = open(kClient + 2);
     EXPECT_EQ(call<AttributesAnswer>(*next, StatRequest{kRoot}).attributes.id, kRoot);
 }
@@ -146,7 +146,7 @@ TEST_F(ShardTenantTest, ABrokenChannelIsToldOnceAndServedNoMore) {
     EXPECT_EQ(told(ShardNews::What::Breach), 1);
     EXPECT_EQ(counted(TenantCounter::Breaches), 1U);
     EXPECT_EQ(counted(TenantCounter::Calls), 0U);
-    EXPECT_GT(tenant->next_deadline(), now + milliseconds(1));  // its bits keep nobody awake
+    EXPECT_GT(tenant->next_deadline(), now + milliseconds(1));  // its bits do not keep the shard awake
     tenant->drain(kClient);
     turn();
     EXPECT_EQ(told(ShardNews::What::Drained), 1);

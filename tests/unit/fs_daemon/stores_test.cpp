@@ -1,4 +1,4 @@
-// Which stores a daemon opens, makes and refuses.
+// The stores that a daemon opens, makes and refuses.
 #include "fs/daemon/stores.hpp"
 
 #include <fstream>
@@ -52,7 +52,7 @@ TEST(StoresTest, AStoreIsMadeAndOpenedAgainWithItsKeys) {
     EXPECT_EQ(opened.value().chunk_bytes, 1U << 20U);
     EXPECT_EQ(opened.value().cluster_key, cluster);
     EXPECT_EQ(opened.value().placement_key, placement);
-    EXPECT_EQ(opened.value().placement_key, placement_key_of(placement[0]));  // as clients make it
+    EXPECT_EQ(opened.value().placement_key, placement_key_of(placement[0]));  // as clients compute it
 }
 
 TEST(StoresTest, TwoFileSystemsHaveNoKeyInCommon) {
@@ -178,7 +178,7 @@ TEST(StoresTest, StoresOfANodeKeepTheirPlaceKeyAndCluster) {
     expect_refusal(other, {"s.0", "6 daemons, not 4", "--nodes"});
     other = wishes_of(folder / "s", 2);
     expect_refusal(other, {"s.0", "6 daemons, not 2", "--daemons-per-node"});
-    // Two nodes with one key file are of one file system, whoever made its store first.
+    // Two nodes with one key file belong to one file system, no matter which of them made its store first.
     StoreWishes neighbour = wishes;
     neighbour.data_path = folder / "n";
     neighbour.node = 2;
@@ -205,7 +205,7 @@ TEST(StoresTest, APlaceThatCannotBeOpenedIsNamed) {
     expect_refusal(wishes_of(folder / "absent/s"), {folder / "absent/s"});
     StoreWishes wishes = wishes_of(folder / "s");
     wishes.capacity_bytes = 0;
-    expect_refusal(wishes, {folder / "s"});  // nothing there, and no length to make it with
+    expect_refusal(wishes, {folder / "s"});  // there is no file, and no length to make one with
     ASSERT_TRUE(open_stores(wishes_of(folder / "s")).ok());
     wishes.capacity_bytes = 2 * kBytes;
     expect_refusal(wishes, {folder / "s", "16 MiB", "32 MiB"});

@@ -98,7 +98,7 @@ protected:
         }
         return size;
     }
-    // How often this was told of the client.
+    // Returns how often the test got this news of the client.
     [[nodiscard]] long told(ShardNews::What what, std::uint64_t client = kClient) const {
         return std::count_if(heard.begin(), heard.end(), [=](const ShardNews& each) {
             return each.what == what && each.client == client && each.shard == 0;

@@ -8,11 +8,11 @@
 
 namespace cairn::fs::test {
 
-// Whatever is on the wire.
+// A participant on the wire.
 class Station {
 public:
     [[nodiscard]] virtual cairn::test::WirePort& wire_port() = 0;
-    // Returns true if it did something.
+    // Takes a turn. Returns true if it did something.
     virtual bool take_turn(Instant now) = 0;
     [[nodiscard]] virtual Instant due() const = 0;
 
@@ -20,7 +20,7 @@ protected:
     ~Station() = default;
 };
 
-// Whom the wire joins, and their time.
+// The participants that the wire joins, and their time.
 class Wire {
 public:
     void add(Station& station) {
@@ -31,12 +31,12 @@ public:
         station.wire_port().loses_strays = true;
         stations_.push_back(&station);
     }
-    // It is about to end. What it says with its last breath is lost.
+    // Removes a participant that is about to end. Its last packets are lost.
     void remove(Station& station) {
         station.wire_port().fate = [](std::uint64_t) { return 0; };
         std::erase(stations_, &station);
     }
-    // Time passes in small steps while anybody is at work, and else as fast as nobody has anything to do.
+    // Lets time pass: in small steps while any station has work, else up to the next event.
     void pass(Duration span) {
         const Instant end = now + span;
         while (now < end) {

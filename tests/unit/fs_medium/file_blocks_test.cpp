@@ -16,7 +16,7 @@ constexpr off_t kBytes = 200 * kPage;
 
 class FileBlocks : public testing::Test {
 protected:
-    // A file without a name.
+    // Makes a file without a name.
     static int make() {
         std::string path = "file-blocks-XXXXXX";
         const int fd = ::mkstemp(path.data());
@@ -62,7 +62,7 @@ TEST_F(FileBlocks, OneInManyPiecesIsLookedAtToItsEnd) {
     const int pieces = make();
     for (off_t at = 0; at < kBytes; at += kPage) {
         ASSERT_EQ(::posix_fallocate(pieces, at, kPage), 0);
-        ASSERT_EQ(::posix_fallocate(other_, at, kPage), 0);  // takes the block behind
+        ASSERT_EQ(::posix_fallocate(other_, at, kPage), 0);  // takes the next block
     }
     EXPECT_TRUE(has_all_blocks(pieces, kBytes));
     ASSERT_EQ(::fallocate(pieces, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kBytes - 2 * kPage, kPage), 0);

@@ -1,4 +1,4 @@
-// The media that any machine has, and a folder for their files.
+// The media that every machine has, and a folder for their files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace cairn::fs {
 
 constexpr std::size_t kTestBytes = std::size_t{16} << 20U;
 
-// Of this process; goes with its files when the test ends.
+// A folder of this process; it is deleted with its files when the test ends.
 class Folder {
 public:
     explicit Folder(const std::string& within)
@@ -37,7 +37,7 @@ private:
     std::filesystem::path path_;
 };
 
-// One that keeps its content in a file.
+// A medium that keeps its content in a file.
 struct Backend {
     const char* name;
     bool fake_pmem;
@@ -53,7 +53,7 @@ struct Backend {
 inline constexpr Backend kBackends[] = {
     {"File", false, false}, {"FileInMemory", false, true}, {"FakePmem", true, false}, {"FakePmemInMemory", true, true}};
 
-// A test of each of them, with a folder.
+// Runs a test with each of them, with a folder.
 class OfAFile : public testing::TestWithParam<Backend> {
 protected:
     void SetUp() override {

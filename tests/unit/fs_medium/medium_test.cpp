@@ -1,4 +1,4 @@
-// fs/medium: what every medium does that any machine has.
+// fs/medium: the behaviour of each medium that every machine has.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -29,14 +29,14 @@ std::string name_of(const testing::TestParamInfo<Backend>& backend) {
 
 INSTANTIATE_TEST_SUITE_P(Medium, OfAFile, testing::ValuesIn(kBackends), name_of);
 
-// What holds of every medium.
+// Expects zeros; this holds for every medium.
 void expect_zeros(const Medium& medium) {
     EXPECT_EQ(medium.memory().size(), kTestBytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(medium.memory().data()) % 4096, 0U);
     EXPECT_TRUE(std::ranges::all_of(medium.memory(), [](std::uint8_t byte) { return byte == 0; }));
 }
 
-// How many pages of it are mapped, so that an access does not fault.
+// Returns how many pages of it are mapped, so that an access does not fault.
 std::size_t mapped_pages(std::span<const std::uint8_t> memory) {
     constexpr std::uint64_t kPresent = std::uint64_t{1} << 63U;
     std::vector<std::uint64_t> entries(memory.size() / 4096);

@@ -1,4 +1,4 @@
-// The medium that tests of crashes use: what may be lost of it, and what may not.
+// The medium for tests of crashes: the writes that may be lost, and those that may not.
 #include "tests/support/recording_medium.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ protected:
         std::memcpy(&value, image.data() + at, sizeof value);
         return value;
     }
-    // What a word may hold after a crash of this moment.
+    // Returns the values that a word may have after a crash at this moment.
     std::set<std::uint64_t> possible(std::size_t at) {
         std::set<std::uint64_t> values;
         for (int i = 0; i < kCrashes; ++i) {
@@ -103,7 +103,7 @@ TEST_F(Recording, AFlushTakesTheLinesThatHoldItsBytesAndNoOthers) {
     for (std::size_t at = 0; at < 512; at += 8) {
         store(at, 7);
     }
-    flush(127, 66);  // the last byte of line 1 to the first of line 3
+    flush(127, 66);  // from the last byte of line 1 to the first of line 3
     flush(400, 0);
     EXPECT_EQ(medium_->flushed_lines(), 3U);
     medium_->fence();

@@ -1,4 +1,4 @@
-// fs/medium: what is refused, with the path and the remedy, and what is left behind then.
+// fs/medium: refusals, with the path and the remedy, and the files that they leave behind.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 namespace cairn::fs {
 namespace {
 
-// Another fixture, so that its tests are those of this source.
+// Another fixture, so that its tests belong to this source.
 class Refusals : public OfAFile {};
 
 std::string case_of(const testing::TestParamInfo<Backend>& backend) {
@@ -104,7 +104,7 @@ TEST_P(Refusals, WhatIsNoFileIsNamed) {
     }
 }
 
-// It would be one in memory, which has the name of a device that is not there.
+// It would be a file in memory with the name of a missing device.
 TEST_P(Refusals, NoFileIsMadeAmongDevices) {
     for (const char* const folder : {"/dev", "/dev/../dev"}) {
         path_ = std::string(folder) + "/cairn_no_such_dax" + std::to_string(::getpid());

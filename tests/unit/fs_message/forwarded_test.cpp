@@ -1,4 +1,4 @@
-// Calls that a gateway hands on, and what shards say when they meet.
+// Calls that a gateway forwards, and the greetings of shards.
 #include "fs/message/forwarded.hpp"
 
 #include <gtest/gtest.h>

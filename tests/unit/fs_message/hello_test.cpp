@@ -1,4 +1,4 @@
-// How a client and its daemon meet, as bytes.
+// The greetings of a client and its daemon, as bytes.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,7 +26,7 @@ Welcome sample_welcome() {
     return welcome;
 }
 
-// What is cut short, is longer, or is of another kind, version or magic, is no such message.
+// Checks that a truncated or longer message, or one of another kind, version or magic, is refused.
 void refuses_others(const Packet& sound, const std::function<bool(std::span<const std::uint8_t>)>& parses) {
     ASSERT_TRUE(parses(sound));
     for (std::size_t length = 0; length != sound.size(); ++length) {

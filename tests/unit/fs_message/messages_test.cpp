@@ -1,4 +1,4 @@
-// Requests and answers as bytes: what is written is read, and nothing else is taken for it.
+// Requests and answers as bytes: written messages are parsed, and other bytes are refused.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr FileId kFile{0x0102030405060708, 0x1112131415161718};
 constexpr FileId kOther{0x2122232425262728, 0x3132333435363738};
 constexpr std::uint32_t kHeadBytes = 12;
 
-// A request of each kind, and how long its fields are.
+// A request of each kind, and the lengths of its fields.
 struct Sample {
     Request request;
     std::uint32_t bytes;
@@ -100,7 +100,7 @@ TEST(Requests, OfAnotherVersionOrOperationAreRefused) {
         EXPECT_EQ(parse_request(bytes).has_value(), value == RequestHead::kVersion);
         bytes = request_bytes(SyncRequest{});
         bytes[0] = static_cast<std::uint8_t>(value);
-        // Of those without fields there are two.
+        // Two kinds have no fields.
         EXPECT_EQ(parse_request(bytes).has_value(), value == 15 || value == 16) << value;
     }
 }
@@ -145,7 +145,7 @@ TEST(Requests, HaveNamesForCounters) {
     EXPECT_EQ(name_of(ScrubRequest{}), "scrub");
 }
 
-// Each answer is read as it was written, and not if a byte lacks or is too many.
+// Checks that each answer is parsed as it was written, and refused if a byte is missing or added.
 template <class Answer>
 void read_back(const Answer& answer, std::uint32_t wanted_bytes) {
     Bytes bytes(kAnswerBytes);
@@ -240,7 +240,7 @@ TEST(Lists, HaveAsManyNamesAsFit) {
     for (std::size_t room = 11; room != 200; ++room) {
         std::uint16_t count = 0;
         const Bytes bytes = list_of(room, 1000, false, count);
-        EXPECT_EQ(count, (room - 11) / 35);  // 30 bytes beside a name of five
+        EXPECT_EQ(count, (room - 11) / 35);  // 30 bytes plus a name of five
         EXPECT_LE(bytes.size(), room);
         ListReader reader(bytes);
         std::uint16_t read = 0;

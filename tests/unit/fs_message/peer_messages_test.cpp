@@ -1,4 +1,4 @@
-// What shards ask of each other as bytes: what is written is read, and nothing else is taken for it.
+// Questions of shards to each other as bytes: written messages are parsed, and other bytes are refused.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -18,7 +18,7 @@ constexpr StepId kStep{0x41424344, 0x51525354};
 constexpr std::uint32_t kPeerHeadBytes = 1 + 1 + 8;
 constexpr std::uint64_t kPeerNumber = 0x6162636465666768;
 
-// A request of each kind, and how long its fields are.
+// A request of each kind, and the lengths of its fields.
 struct PeerSample {
     PeerRequest request;
     std::uint32_t bytes;

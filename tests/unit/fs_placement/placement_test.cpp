@@ -1,4 +1,4 @@
-// Names on slots, and slots on daemons.
+// The slots of names, and the daemons of slots.
 #include "fs/placement/placement.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr SipKey kKey{1, 2};
 
-// What CHFS's own tests expect.
+// The expected values are from CHFS's own tests.
 TEST(Koyama, IsTheSumOfNumbersAndBytes) {
     EXPECT_EQ(koyama_hash(""), 0U);
     EXPECT_EQ(koyama_hash("a"), 97U);
@@ -51,7 +51,7 @@ TEST(Koyama, PlacesModuloTheDaemons) {
     }
 }
 
-// The most that one of 100 daemons has, over the mean.
+// Returns the largest share of 100 daemons, over the mean.
 double imbalance(const std::vector<std::string>& names, Spread spread = Spread::Even) {
     constexpr std::uint32_t kDaemons = 100;
     const Placement placement(spread, kDaemons, kKey);
@@ -154,7 +154,7 @@ TEST(SlotTable, OfNonsenseIsNone) {
     bad[4] = 0;  // no shards
     EXPECT_FALSE(SlotTable::parse(bad).has_value());
     bad = good;
-    bad[4] = 6;  // a slot of one more
+    bad[4] = 6;  // a slot number beyond the shards
     EXPECT_FALSE(SlotTable::parse(bad).has_value());
     bad = good;
     bad[8] = 0;  // epoch 0

@@ -1,4 +1,4 @@
-// Censuses: all that a shard has is listed, once, whatever changes meanwhile; damaged blocks are found.
+// Censuses: everything in a shard is listed once, whatever changes meanwhile; damaged blocks are found.
 #include <set>
 
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
@@ -11,7 +11,7 @@ class CensusTest : public ShardTest {
 protected:
     using Bytes = std::vector<std::uint8_t>;
 
-    // Asks, and gives the answer's facts; each thing goes to `see`.
+    // Asks, and returns the answer's facts; each listed thing goes to `see`.
     template <class Counted, class See>
     CensusAnswer ask(const Request& request, See&& see) {
         const CallToken token = rig.send(root, request);
@@ -37,7 +37,7 @@ protected:
             CensusKind::Files, [&](const CountedFile& file) { EXPECT_TRUE(all.insert(file.id).second); }, [] {});
         return all;
     }
-    // All chunks are compared, so many blocks in a call. Gives how many blocks that were.
+    // Compares all chunks, this many blocks in a call. Returns how many blocks there were.
     template <class See>
     std::uint32_t scrub_all(std::uint32_t most, See&& see) {
         std::uint32_t blocks = 0;
@@ -176,7 +176,7 @@ TEST_F(CensusTest, TwoReadersDoNotDisturbEachOther) {
     EXPECT_EQ(seen.size(), all.size());
 }
 
-// Another one has stopped within the same part of a table.
+// Another reader has stopped within the same part of a table.
 TEST_F(CensusTest, AReaderThatBeginsSeesWhatHasComeMeanwhile) {
     const Handle handle = make_open(root, "file");
     Table<ChunkId, bool> table;
@@ -251,7 +251,7 @@ TEST_F(CensusTest, MoreDamagedChunksThanAnAnswerHoldsAreAllNamed) {
     EXPECT_EQ(found.size(), all.size());
 }
 
-// A change that waits for another shard is under way there.
+// A change there waits for another shard.
 TEST_F(ClusterTest, ACensusSaysThatAChangeIsUnderWay) {
     const auto under_way = [&](ShardNumber shard) {
         const auto told = cluster.send(root, shard, CensusRequest{CensusKind::Files, {}});

@@ -1,4 +1,4 @@
-// Who may change what at several shards, and until when a directory's attributes hold at other shards.
+// Permissions for changes at several shards, and the time for which a directory's attributes are valid at other shards.
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
 
 namespace cairn::fs {
@@ -28,7 +28,7 @@ protected:
             .ask<AttributesAnswer>(root, cluster.home_of(file), SetAttributesRequest{file, {}, kSetMode, mode})
             .error;
     }
-    // The name, at `at`, of a file or directory whose home is `home`.
+    // Returns the name, at `at`, of a file or directory whose home is `home`.
     std::string made_at(test::ShardClient& who, const FileId& in, ShardNumber home, ShardNumber at,
                         std::uint32_t mode = kFile) {
         const std::string first = name_at(in, home, "made");
@@ -126,7 +126,7 @@ TEST_F(ClusterAccess, AChangeOfOwnerHoldsForAllAtOnce) {
     EXPECT_EQ(creates_at(2, directory), 0);
 }
 
-// Whoever has borrowed does not hear that they are recalled: the home waits, and he asks again in time.
+// A shard that has borrowed attributes does not get the recall. The home waits, and the borrower asks again in time.
 TEST_F(ClusterAccess, AttributesEndWhereNobodyHearsOfTheirChange) {
     const FileId directory = open_directory();
     ASSERT_EQ(creates_at(2, directory), 0);

@@ -1,4 +1,4 @@
-// Each shard ends at each message of each change that several have a part in: what was made once stays so.
+// Each shard ends at each message of each change in which several shards take part: a completed change stays.
 #include <functional>
 
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
@@ -6,7 +6,7 @@
 namespace cairn::fs {
 namespace {
 
-// A change: how it is asked for, and whether it has been made.
+// A change: how to ask for it, and how to check that it was made.
 struct Crash {
     Request request{};
     ShardNumber to = 0;
@@ -34,7 +34,7 @@ protected:
             return true;
         });
     }
-    // Returns false if there were fewer messages.
+    // Ends a shard after this many messages. Returns false if there were fewer.
     bool ends_after(std::uint32_t most, ShardNumber victim, bool asks_late, const Make& make) {
         Crash crash;
         make(crash);
@@ -58,7 +58,7 @@ protected:
         finish(crash, is_lost && asks_late ? 0 : token, sequence, is_lost && !asks_late);
         return is_reached;
     }
-    // The client asks again as long as it is not told that the change was made, and once more. 0: it has not asked.
+    // Lets the client ask again until it gets a success, and once more. 0: it has not asked.
     void finish(const Crash& crash, CallToken token, std::uint32_t sequence, bool asks_again) {
         bool was_made = false;
         for (ShardNumber shard = 0; shard != cluster.size(); ++shard) {
@@ -108,7 +108,7 @@ protected:
         return walk(in, name) == 0 && found == file;
     }
     bool is_gone(const FileId& file) { return cluster.store(cluster.home_of(file)).tables().inode(file) == nullptr; }
-    // A file, with a chunk at each shard and more, that nobody has open.
+    // Makes a file, with a chunk at each shard and more, that no client has open.
     FileId long_file(const std::string& name) {
         const auto file = create(kRoot, name, kFile, kBoth);
         const FileId id = file.answer.attributes.id;
@@ -118,7 +118,7 @@ protected:
         EXPECT_EQ(cluster.ask<EmptyAnswer>(root, cluster.home_of(id), CloseRequest{id}).error, 0);
         return id;
     }
-    // The bytes of a file's chunks up to a size are what was written, and there are no others.
+    // Checks that a file's chunks up to a size have the written bytes, and that there are no others.
     void expect_data(const FileId& file, std::uint64_t size) {
         for (std::uint32_t chunk = 0; chunk != 6; ++chunk) {
             fs::Store& store = cluster.store(cluster.owner_of_chunk(file, chunk));
@@ -133,7 +133,7 @@ protected:
     }
 
     std::uint32_t messages = 0;
-    ShardNumber coordinator = 0;  // of the last change
+    ShardNumber coordinator = 0;  // the last change's
 };
 
 TEST_F(ClusterCrash, Link) {

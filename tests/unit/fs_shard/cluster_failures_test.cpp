@@ -1,4 +1,4 @@
-// Shards that end, do not answer, or say what they should not: nobody waits for ever, and what began is finished.
+// Shards that end, do not answer, or send wrong messages: no caller waits for ever, and begun changes are finished.
 #include "fs/message/peers.hpp"
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
 
@@ -12,7 +12,7 @@ protected:
     CallToken send_link(const FileId& file, const FileId& in, const std::string& name) {
         return cluster.send(root, cluster.owner_of_name(in, name), LinkRequest{file, in, name});
     }
-    // What a call that waits is answered, after at most that time; -1 if it is not.
+    // Returns the answer to a waiting call if it comes within that time, else -1.
     int answered_within(CallToken token, Duration span) {
         cluster.pass(span);
         return cluster.is_answered(token) ? error_of(token) : -1;
@@ -151,7 +151,7 @@ TEST_F(ClusterFailures, AFileWithFewChunksAndManyHolesIsCut) {
     check_cluster(cluster);
 }
 
-// So many chunks of one shard that no single change removes them.
+// One shard has more chunks than a single change removes.
 TEST_F(ClusterFailures, AFileWithManyChunksIsCut) {
     constexpr ShardNumber kElsewhere = 2;
     const auto file = create(kRoot, name_at(kRoot, 1), kFile, kBoth);
@@ -207,7 +207,7 @@ TEST_F(ClusterFailures, ACutGoesOnBehindItsLockAfterARestart) {
     check_cluster(cluster);
 }
 
-// A write that was on its way when its file was cut does nothing.
+// A write that was on its way when its file was cut has no effect.
 TEST_F(ClusterFailures, WritesFromBeforeACutDoNothing) {
     const auto file = create(kRoot, name_at(kRoot, 1), kFile, kBoth);
     const FileId id = file.answer.attributes.id;
@@ -227,7 +227,7 @@ TEST_F(ClusterFailures, WritesFromBeforeACutDoNothing) {
     }
 }
 
-// A shard that is to place a directory is gone: whoever moved it holds the turn.
+// The shard that has to place a directory is gone, and the shard that moves it holds the turn.
 TEST_F(ClusterFailures, NoMoveOfADirectoryWaitsForEver) {
     const FileId to = made(kRoot, name_at(kRoot, 1, "to"), kDirectory);
     const std::string name = name_at(kRoot, 2, "a");

@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(told.error, 0) << name;
         return told.answer.attributes.id;
     }
-    // Returns an errno. The child is `found`.
+    // Looks a name up. Returns an errno. The child is `found`.
     int walk(const FileId& in, const std::string& name) {
         const auto told = cluster.ask<WalkAnswer>(root, cluster.owner_of_name(in, name), WalkRequest{in, 0, name});
         found = told.answer.attributes.id;
@@ -54,7 +54,7 @@ protected:
     int link(const FileId& file, const FileId& in, const std::string& name) {
         return cluster.ask<AttributesAnswer>(root, cluster.owner_of_name(in, name), LinkRequest{file, in, name}).error;
     }
-    // A name in a directory that this shard owns.
+    // Returns a name in a directory that this shard owns.
     std::string name_at(const FileId& in, ShardNumber shard, const std::string& begins = "n") {
         for (int i = 0;; ++i) {
             const std::string name = begins + std::to_string(i);
@@ -63,7 +63,7 @@ protected:
             }
         }
     }
-    // Likewise, of a directory that nobody has put a name into; nobody is asked.
+    // As name_at(), for a directory into which no name was put; no shard is asked.
     std::string unused_name_at(const FileId& in, ShardNumber shard) {
         for (int i = 0;; ++i) {
             if (cluster.owner_of_name(in, "u" + std::to_string(i)) == shard) {
@@ -88,7 +88,7 @@ protected:
         }
     }
 
-    // Of a call that is answered, or is in some milliseconds.
+    // Returns the errno of a call that is answered, or will be within some milliseconds.
     int error_of(CallToken token) {
         for (int i = 0; i != 1000 && !cluster.is_answered(token); ++i) {
             cluster.step();
@@ -103,7 +103,7 @@ protected:
         AnswerHead::fields(in, head);
         return head.error;
     }
-    // No message passes between two shards, and nobody says so.
+    // Lets no message pass between two shards; neither of them is notified.
     void part(ShardNumber one, ShardNumber other) {
         cluster.mail().set_watch([=](const Letter& letter) {
             const bool is_theirs =
@@ -112,7 +112,7 @@ protected:
         });
     }
     void join() { cluster.mail().set_watch({}); }
-    // A shard is told that another one is lost.
+    // Notifies a shard that another one is lost.
     void lose(ShardNumber at, ShardNumber peer) { cluster.mail().post({Letter::What::Lost, peer, at, {}}, {}); }
 
     test::ShardCluster cluster{4, 1};

@@ -1,5 +1,5 @@
-// Changes at several shards whose logs have no room left, not even for what gives space back: the cleaning finds some,
-// and nothing is left half done.
+// Changes at several shards whose logs have no room left, not even for changes that free space. The cleaning finds
+// some, and no change stays half done.
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
 
 namespace cairn::fs {
@@ -11,9 +11,9 @@ class ClusterFull : public ClusterTest {
 protected:
     static constexpr std::uint64_t kNoIntent = 77;
     static constexpr std::size_t kEntryBytes =
-        4000;  // the cleaning takes more turns for a unit than a message on its way
+        4000;  // the cleaning needs more turns for a unit than a message for its way
 
-    // Uses up what room the shard's log has for such changes, with what says nothing.
+    // Fills the log's room for such changes with records that mean nothing.
     void exhaust(ShardNumber shard, Need need = Need::Shrinks) {
         Store& store = cluster.store(shard);
         for (const std::size_t bytes : {kEntryBytes, std::size_t{1}}) {
@@ -27,7 +27,7 @@ protected:
         }
         store.commit();
     }
-    // Makes a call, and exhausts all shards as soon as so many messages have arrived. Returns what it is answered.
+    // Makes a call, and exhausts all shards once this many messages have arrived. Returns the call's errno.
     int error_of_exhausted(ShardNumber to, const Request& request, int messages) {
         int left = messages;
         cluster.mail().set_watch([&](const Letter& /*unused*/) {
@@ -52,7 +52,7 @@ protected:
         check_cluster(cluster);
         return error;
     }
-    // Does it once for each moment.
+    // Runs once for each number of messages.
     template <class Run>
     void at_each_moment(const Run& run) {
         for (int messages = 0; messages != 9 && !HasFailure(); ++messages) {
@@ -69,7 +69,7 @@ protected:
         }
         cluster.pass(seconds(20));
     }
-    // A file or directory with its home at shard 1, and a name at shard 2.
+    // Returns a file or directory with its home at shard 1, and a name at shard 2.
     std::string moved(std::uint32_t mode) {
         const std::string name = name_at(kRoot, 1, "made");
         found_ = made(kRoot, name, mode);
@@ -162,7 +162,7 @@ TEST_F(ClusterFull, AFileIsCut) {
     });
 }
 
-// A client that got no answer asks again, and a shard that was restarted may have cut meanwhile.
+// A client without an answer asks again, and a restarted shard may have made the cut meanwhile.
 TEST_F(ClusterFull, ACutThatWasMadeIsNotRefused) {
     const auto file = create(kRoot, name_at(kRoot, 1), kFile, kBoth);
     const FileId id = file.answer.attributes.id;
@@ -179,7 +179,7 @@ TEST_F(ClusterFull, ACutThatWasMadeIsNotRefused) {
     EXPECT_EQ(stat(id).size, 5000U);
 }
 
-// Answers of clients that are gone stay for a while.
+// Answers to clients that are gone are kept for some time.
 TEST_F(ClusterFull, AClientThatIsGoneLeavesNoAnswers) {
     made(kRoot, name_at(kRoot, 1));
     EXPECT_NE(cluster.store(1).tables().answer({root.number, 0}), nullptr);

@@ -8,8 +8,8 @@
 namespace cairn::fs {
 namespace {
 
-// A client with several calls under way, each of a slot. It knows few names, so that calls meet. A call whose shard has
-// ended is made again, with the same numbers, once it is back.
+// A client with several calls under way, one in each slot. It uses few names, so that calls meet. If a call's shard has
+// ended, the call is made again with the same numbers once the shard is back.
 class StormClient {
 public:
     static constexpr std::uint32_t kSlots = 4;
@@ -28,7 +28,7 @@ public:
             }
         }
     }
-    // The shard has come back.
+    // Sends the calls to a shard that has come back again.
     void resend(ShardNumber shard) {
         for (std::uint32_t slot = 0; slot != kSlots; ++slot) {
             Under& under = under_[slot];
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] bool is_idle() const {
         return std::ranges::all_of(under_, [](const Under& under) { return under.token == 0; });
     }
-    // What no call is answered that is well formed, and meets no limit.
+    // Returns the errors that no well-formed call within the limits may get.
     [[nodiscard]] const std::map<std::int32_t, std::uint64_t>& errors() const noexcept { return errors_; }
     [[nodiscard]] const test::ShardClient& client() const noexcept { return client_; }
 
@@ -159,7 +159,7 @@ struct Storm {
             writer.step();
         }
     }
-    // Nobody begins anything, all shards are there: everything ends.
+    // Begins no new calls. All shards are there, and every call ends.
     void calm_down() {
         for (ShardNumber shard = 0; shard != cluster.size(); ++shard) {
             if (!cluster.is_up(shard)) {

@@ -23,7 +23,7 @@ protected:
         elsewhere = cluster.owner_of_chunk(file, 1);
         ASSERT_NE(elsewhere, cluster.home_of(file));
     }
-    // Data without a size.
+    // Puts data without a size.
     void put(test::ShardClient& client, const Grant& by, char byte) {
         std::fill_n(client.data.begin(), kBytes, static_cast<std::uint8_t>(byte));
         const auto told = cluster.ask<DataAnswer>(client, elsewhere, WriteRequest{file, by, kChunk, 0, kBytes, 0});
@@ -85,7 +85,7 @@ TEST_F(ClusterSweep, WhatIsOpenAtOneRoundGoesInALaterOne) {
     check_cluster(cluster);
 }
 
-// A write was under way for so long that its file is no more.
+// A write was under way for so long that its file was removed.
 TEST_F(ClusterSweep, ChunksOfAFileThatIsGoneGo) {
     EXPECT_EQ(cluster.ask<EmptyAnswer>(alice_all, cluster.home_of(file), CloseRequest{file}).error, 0);
     EXPECT_EQ(remove(kRoot, name), 0);
@@ -99,7 +99,7 @@ TEST_F(ClusterSweep, ChunksOfAFileThatIsGoneGo) {
     check_cluster(cluster);
 }
 
-// Bob opens the file and writes right behind the home's answer that nobody has it open.
+// Bob opens the file and writes right after the home has answered that no client has it open.
 TEST_F(ClusterSweep, WhatIsWrittenBehindTheHomesAnswerStays) {
     const ShardNumber home = cluster.home_of(file);
     put(alice_all, grant, 'a');

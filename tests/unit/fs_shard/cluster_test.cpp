@@ -1,4 +1,4 @@
-// Changes that several shards have a part in.
+// Changes in which several shards take part.
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
 
 namespace cairn::fs {

@@ -194,7 +194,7 @@ TEST_F(ShardData, ALateWriteDoesNothing) {
     EXPECT_EQ(stat(handle.file).size, kChunk + 4);
 }
 
-// Who pretends to know a later cut than there was would keep all others from writing.
+// A client that claims a future generation would keep all others from writing.
 TEST_F(ShardData, AGenerationThatIsStillToComeIsRefused) {
     const Handle handle = make_open(alice, "file");
     EXPECT_EQ(write_error(alice, handle, 0, 4, 0, 1), kErrorOtherGeneration);
@@ -227,7 +227,7 @@ TEST_F(ShardData, DamageIsNotRead) {
     EXPECT_EQ(rig.shard().counters().damaged, 1U);
 }
 
-// A turn removes so many chunks. Others are served meanwhile; at each moment the file is of some length in between.
+// A turn removes a limited number of chunks. Other calls are served meanwhile, and the file has a length in between.
 TEST_F(ShardData, LongFilesAreCutOverTurns) {
     const Handle handle = make_open(alice, "file");
     constexpr std::uint64_t kChunks = 1000;
@@ -257,7 +257,7 @@ TEST_F(ShardData, LongFilesAreCutOverTurns) {
     EXPECT_EQ(rig.store().tables().chunks().size(), 2U);
 }
 
-// Nobody looks for what is not there: billions of chunks would keep the shard busy for minutes.
+// Missing chunks are not looked for: billions of them would keep the shard busy for minutes.
 TEST_F(ShardData, HolesAreCutAtOnce) {
     const Handle handle = make_open(alice, "file");
     for (const std::uint64_t chunk : {0U, 7U, 50'000U, ~0U}) {

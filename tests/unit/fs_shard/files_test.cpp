@@ -196,7 +196,7 @@ TEST_F(ShardFiles, WhoLeavesClosesAll) {
     EXPECT_EQ(error_of_stat(handles[3].file), ESTALE);
 }
 
-// Who knows a file's id may open it until it has gone.
+// A client that knows a file's id may open it until it has gone.
 TEST_F(ShardFiles, WhoOpensAFileAgainKeepsIt) {
     const Handle hers = make_open(alice, "file", 0100666);
     ASSERT_EQ(write(alice, hers, 0, "text"), 0);
@@ -220,7 +220,7 @@ TEST_F(ShardFiles, AReplacedFileThatIsOpenLivesOn) {
     EXPECT_EQ(error_of_stat(old.file), ESTALE);
 }
 
-// Who had it open before a restart has ten seconds to come back.
+// A client that had it open before a restart has ten seconds to come back.
 TEST_F(ShardFiles, OpenFilesLiveThroughARestart) {
     const Handle kept = make_open(alice, "kept");
     const Handle lost = make_open(bob, "lost");
@@ -241,7 +241,7 @@ TEST_F(ShardFiles, OpenFilesLiveThroughARestart) {
     EXPECT_EQ(error_of_stat(kept.file), ESTALE);
 }
 
-// What an opener may do was judged when he opened the file.
+// The rights of an opener were judged when it opened the file.
 TEST_F(ShardFiles, WhoHadAFileOpenHasItAgainWhateverItsModeIsNow) {
     const Handle kept = make_open(alice, "kept");
     const Handle reads = open(alice, kept.file, kMayRead);

@@ -1,4 +1,4 @@
-// Random calls of few clients for few files, so that they meet.
+// Random calls of few clients for few files, so that they interfere.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@ namespace cairn::fs {
 
 class ModelCalls {
 public:
-    static constexpr std::uint32_t kAreaBytes = 64U << 10U;  // of a slot
+    static constexpr std::uint32_t kAreaBytes = 64U << 10U;  // the area of a slot
     static constexpr std::uint64_t kLongestFile = 3 * std::uint64_t{kChunk};
 
     ModelCalls(sim::Random& random, const PosixModel& model) : random_(random), model_(model) {}
 
-    // What a client opened, and its grants.
+    // An open file of a client, with its grants.
     struct Opened {
         FileId file{};
         std::uint64_t client = 0;
@@ -33,7 +33,7 @@ public:
         }
     }
 
-    // A call of a client, with bytes in the area of its slot.
+    // Returns a call of a client, with bytes in the area of its slot.
     Request next(test::ShardClient& client, std::uint32_t slot) {
         at_ = slot * kAreaBytes;
         switch (random_.below(20)) {
@@ -72,7 +72,7 @@ private:
         static constexpr std::array<std::uint32_t, 8> kModes{0777, 0755, 0700, 0600, 0666, 03777, 02775, 06755};
         return kModes[random_.below(kModes.size())];
     }
-    // Of those that satisfy something; of all others sometimes, as if it was one of them; or of none.
+    // Returns one of the objects that satisfy a condition; sometimes one that does not, or none.
     template <class Wanted>
     [[nodiscard]] FileId some(Wanted wanted) {
         std::vector<FileId> all;
@@ -89,7 +89,7 @@ private:
     [[nodiscard]] FileId some_file() {
         return some([](const ModelNode& node) { return node.is_file(); });
     }
-    // One of the client's with these rights, or sometimes another.
+    // Returns one of the client's handles with these rights, or sometimes another one.
     [[nodiscard]] Opened some_handle(const test::ShardClient& client, std::uint32_t rights = 0) {
         std::vector<Opened> all;
         for (const Opened& each : handles_) {
@@ -118,7 +118,7 @@ private:
         }
         return request;
     }
-    // Within a chunk, mostly short.
+    // Chooses a piece within a chunk, mostly a short one.
     void choose_piece() {
         const std::uint64_t chunk = random_.below(kLongestFile / kChunk);
         const std::uint64_t in_chunk = random_.below(3) == 0 ? random_.below(kChunk) : random_.below(10'000);

@@ -1,4 +1,4 @@
-// A shard is asked the same as the model, and has to say the same.
+// A shard and a model get the same calls, and have to give the same answers.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ protected:
             issue(client, slot, calls_->next(client, slot));
         }
     }
-    // What was read is there at once: later calls of the turn may write to it.
+    // Checks read bytes at once, since later calls of the turn may overwrite them.
     void check_read(const Pending& each) {
         const auto* const read = std::get_if<ReadRequest>(&each.request);
         if (read != nullptr && each.wanted.error == 0) {
@@ -59,13 +59,13 @@ protected:
                 0);
         }
     }
-    // Turns until all is answered as the model says.
+    // Takes turns until all calls are answered as the model says.
     void answer_all() {
         rig_->end_turn();
         check_answers();
         keep_moments();
     }
-    // What is durable now are the last moments: on a medium of pages all since the last sync.
+    // Keeps the moments that may be durable: on a medium of pages all since the last sync, else the last ones.
     void keep_moments() {
         const bool is_durable = !rig_->store().is_paged() || rig_->shard().counters().syncs != syncs_;
         syncs_ = rig_->shard().counters().syncs;
@@ -159,7 +159,7 @@ protected:
             ASSERT_EQ(i < got.size() ? got[i] : "nothing", i < wanted.size() ? wanted[i] : "nothing");
         }
     }
-    // The same as clients see it.
+    // Compares both as clients see them.
     void compare_as_client() {
         test::ShardClient& client = clients_[0];
         const std::map<FileId, ModelNode> nodes = model_->nodes();
@@ -192,9 +192,9 @@ protected:
     std::optional<PosixModel> model_;
     std::optional<ModelCalls> calls_;
     std::vector<Pending> pending_;
-    std::map<FileId, FileId> named_;  // files of the model that have a name of the shard's
+    std::map<FileId, FileId> named_;  // files of the model that the shard has named
     std::uint64_t syncs_ = 0;
-    std::vector<PosixModel> moments_;  // what was there after each call since the last ones that are durable
+    std::vector<PosixModel> moments_;  // the state after each call since the last durable moment
 };
 
 }  // namespace cairn::fs

@@ -1,5 +1,5 @@
-// A shard does what the model does, call by call; and after a crash it has what the model had at one of the moments
-// since the last answers.
+// A shard does the same as the model, call by call. After a crash it has the state that the model had at one of the
+// moments since the last answers.
 #include <algorithm>
 
 #include "tests/support/environment.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 class ShardModel : public ModelTest {
 protected:
-    // Clients come back and open their files again, or do not; then the grace has passed.
+    // Lets clients come back and open their files again, or not; then the grace period has passed.
     void come_back() {
         std::vector<std::pair<FileId, std::uint64_t>> opens = model_->opens();
         model_->close_all();
@@ -45,10 +45,10 @@ protected:
     std::vector<std::uint64_t> absent_;
     std::uint64_t crashes_ = 0;
     std::uint64_t unanswered_ = 0;
-    std::uint64_t moments_found_ = 0;  // that are not the last
+    std::uint64_t moments_found_ = 0;  // other moments than the last one
 };
 
-// A turn, at one of whose fences the power fails.
+// Takes a turn in which the power fails at one of its fences.
 void ShardModel::crash_in_turn() {
     std::optional<test::RecordingMedium::Image> image;
     std::uint64_t fences = random_.below(3);
@@ -102,7 +102,7 @@ void ShardModel::recover(test::RecordingMedium::Image image, bool answered) {
     adopt(PosixModel(*found));
     const std::vector<Pending> lost = std::exchange(pending_, {});
     come_back();
-    // Who is not answered asks again.
+    // Clients without an answer ask again.
     for (const Pending& each : lost) {
         ++unanswered_;
         const bool is_there = std::find(absent_.begin(), absent_.end(), each.client->number) == absent_.end();
@@ -117,7 +117,7 @@ void ShardModel::recover(test::RecordingMedium::Image image, bool answered) {
     compare(true);
 }
 
-// The model goes on from there. The shard has the ids of what it made, and lost a second of directories' times.
+// Continues the model from that moment. The shard has the ids of its objects, and lost a second of directories' times.
 void ShardModel::adopt(const PosixModel& moment) {
     model_->go_back(moment);
     const Tables& tables = rig_->store().tables();
@@ -198,7 +198,7 @@ TEST_F(ShardModel, AlsoWhenThePowerFails) {
     EXPECT_GT(unanswered_, runs * 5);
 }
 
-// Pages come in any order until they are synced; what was answered before a sync is there.
+// Pages become durable in any order until a sync. Effects of calls answered before a sync survive.
 TEST_F(ShardModel, AlsoOnAMediumOfPages) {
     const std::uint64_t first = test::first_seed();
     const std::uint64_t runs = test::histories(6, 20);

@@ -1,4 +1,4 @@
-// Names of a shard: walk, create, remove, rename, link, readlink, and what POSIX has them refuse.
+// Names of a shard: walk, create, remove, rename, link, readlink, and the refusals that POSIX requires.
 #include "fs/rules/names.hpp"
 #include "tests/unit/fs_shard/shard_fixture.hpp"
 

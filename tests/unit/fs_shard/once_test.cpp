@@ -1,4 +1,4 @@
-// Calls that are made once, however often they come; and calls that are none.
+// Calls that are executed once, however often they come; and malformed calls.
 #include "fs/shard/grants.hpp"
 #include "tests/unit/fs_shard/shard_fixture.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 class ShardOnce : public ShardTest {
 protected:
-    // A call with these numbers of the client's.
+    // Makes a call with these numbers of the client.
     template <class Answer>
     test::Told<Answer> repeat(test::ShardClient& client, const Request& request, std::uint32_t sequence,
                               std::uint32_t slot = 0) {
@@ -40,7 +40,7 @@ TEST_F(ShardOnce, AFileIsMadeOnce) {
     }
 }
 
-// The answer was lost, and the shard lives on: as between two machines.
+// The answer was lost, and the shard lives on, as with two machines.
 TEST_F(ShardOnce, AFileIsOpenedAndClosedOnce) {
     const FileId file = make(alice, "file", kFileMode);
     const WalkRequest walk{kRoot, kReadWrite, "file"};
@@ -96,7 +96,7 @@ TEST_F(ShardOnce, BytesAreReservedOnce) {
         EXPECT_EQ(stat(handle.file).size, first.answer.size);
     }
     EXPECT_EQ(stat(handle.file).size, 30U);
-    rig.pass(seconds(11));  // nobody else had the file open before the restart
+    rig.pass(seconds(11));  // no other client had the file open before the restart
     ASSERT_EQ(remove(alice, "file"), 0);
     EXPECT_EQ(repeat<DataAnswer>(alice, request, alice.sequence - 1).error, ESTALE) << "is no kept call any more";
 }
@@ -129,7 +129,7 @@ TEST_F(ShardOnce, AnswersGoWithTheirClient) {
     EXPECT_EQ(repeat<WalkAnswer>(alice, CreateRequest{kRoot, kFileMode, 0, true, "7", {}}, 8, 7).error, EEXIST);
 }
 
-// What is asked for again need not be what was asked for.
+// A repetition need not be the same call.
 TEST_F(ShardOnce, ARepeatedCallGivesNoRightsToOtherFiles) {
     make(bob, "secret", 0100600);
     make(alice, "hers");
@@ -148,7 +148,7 @@ TEST_F(ShardOnce, ARepeatedCallGivesNoRightsToOtherFiles) {
     EXPECT_EQ(again("directory", kFileMode, kMayWrite), EISDIR);
     ASSERT_EQ(rename(alice, "directory", "moved"), 0);
     EXPECT_EQ(again("secret", kFileMode, kMayRead), ENOENT);
-    // The outcome of this call is a number that its client has chosen.
+    // The outcome of this call is a number that the client chose.
     const FileId secret = walk("secret");
     const Handle handle = make_open(alice, "sized");
     ASSERT_EQ(resize(alice, handle.file, secret.random & (kLongest - 1)), 0);
@@ -194,7 +194,7 @@ TEST_F(ShardOnce, CallsForAnotherShardAreNotHandled) {
     EXPECT_EQ(rig.shard().counters().other_shard, 1U);
 }
 
-// An answer says the epoch of the table, so that a client sees when it has an older one.
+// An answer has the epoch of the table, so that a client notices an older one.
 TEST_F(ShardOnce, AnswersSayWhichTableTheShardHas) {
     rig.facts.table = SlotTable(2);
     rig.facts.table.give(7, 1);
@@ -257,7 +257,7 @@ TEST_F(ShardOnce, ChunksOfAnotherShardAreItsAlone) {
     EXPECT_EQ(error_of(alice, WriteRequest{handle.file, handle.grant, kChunk, 0, 4, 0}), kErrorOtherShard);
     EXPECT_EQ(error_of(alice, ReadRequest{handle.file, handle.grant, kChunk, 4, 0}), kErrorOtherShard);
     EXPECT_EQ(read(alice, handle, 0, 9), "mine");
-    // Of a file whose home is elsewhere this shard has chunks alone.
+    // If a file's home is elsewhere, this shard has only chunks of it.
     const auto home = static_cast<std::uint64_t>(handle.file.home_slot() + 1) % kSlots;
     const FileId elsewhere{home << 48U | 5U, 1};
     const Grants grants(rig.facts.cluster_key);

@@ -1,4 +1,4 @@
-// What a file system is to do, in memory and at once.
+// The required behaviour of a file system, in memory and without delay.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace cairn::fs {
 
-// Who calls, and by which numbers.
+// The caller of a call, and its numbers.
 struct ModelCall {
     std::uint64_t client = 0;
     std::uint32_t slot = 0;
@@ -39,28 +39,28 @@ struct ModelNode {
     [[nodiscard]] bool is_link() const { return type() == 0120000U; }
 };
 
-// How a call is to end.
+// The required outcome of a call.
 struct ModelOutcome {
     int error = 0;
-    std::optional<Attributes> attributes{};  // where the answer has some
+    std::optional<Attributes> attributes{};  // if the answer has any
     bool is_opened = false;
     bool was_made = false;
     std::string bytes{};  // of a file, or a link's target
     DataAnswer data{};
 };
 
-// All of it. A value: copies are what was there at a moment.
+// The whole file system as a value: a copy is the state at a moment.
 class PosixModel {
 public:
     PosixModel(std::uint32_t chunk_bytes, const Attributes& root);
 
     ModelOutcome run(const ModelCall& call, const Request& request);
-    // A file that the model has made is called so.
+    // Gives a file of the model the id that the shard gave it.
     void name(const FileId& made, const FileId& id);
     void add_grant(const FileId& file, std::uint64_t client, const Grant& grant) {
         grants_.emplace(file, client, grant.rights, grant.proof);
     }
-    // It is as it was at a moment. Ids and grants that were given since are not given again.
+    // Returns to an earlier state. Ids and grants given since are not given again.
     void go_back(const PosixModel& moment) {
         auto grants = std::move(grants_);
         const std::uint64_t made = made_;
@@ -68,20 +68,20 @@ public:
         grants_ = std::move(grants);
         made_ = made;
     }
-    // Nobody has anything open.
+    // Closes all files.
     void close_all() { opens_.clear(); }
     void forget(std::uint64_t client);
     void forget_answers(std::uint64_t client);
-    // Files without names that nobody has open go.
+    // Drops files without names that no client has open.
     void drop_orphans();
 
-    // One line for each file and each kept answer, in order.
+    // Returns one line for each file and each kept answer, in order.
     [[nodiscard]] std::vector<std::string> facts(bool with_directories_times) const;
     [[nodiscard]] const std::map<FileId, ModelNode>& nodes() const { return nodes_; }
     [[nodiscard]] std::map<FileId, ModelNode>& nodes() { return nodes_; }
     [[nodiscard]] bool is_open(const FileId& file) const { return opens_.contains(file); }
     [[nodiscard]] std::vector<std::pair<FileId, std::uint64_t>> opens() const;
-    // A file that was made in the model, and has no name of the shard's yet.
+    // Returns whether a file was made in the model and has no id of the shard yet.
     [[nodiscard]] static bool is_unnamed(const FileId& id) { return id.random == 0; }
 
 private:
@@ -157,7 +157,7 @@ private:
     std::uint64_t made_ = 0;
 };
 
-// A line of facts() for a file.
+// Returns a line of facts() for a file.
 [[nodiscard]] std::string line_of(const std::string& path, const Attributes& attributes, std::string_view target,
                                   std::uint32_t checksum, bool with_times);
 

@@ -1,4 +1,4 @@
-// What changes names, attributes and data in the model.
+// Changes of names, attributes and data in the model.
 #include <algorithm>
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-// What a store keeps of a file system, as the model says it.
+// The content of a store of a file system, in the form of the model.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace cairn::fs {
 
-// What a shard has, in the lines of the model.
+// Returns a shard's content, in the lines of the model.
 inline std::vector<std::string> facts_of(const Store& store, bool with_directories_times) {
     const Tables& tables = store.tables();
     std::vector<std::string> lines;

@@ -1,4 +1,4 @@
-// Clients of a shard, and what they do most.
+// Clients of a shard, and their most frequent calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -78,13 +78,13 @@ protected:
         request.size = size;
         return error_of(client, request);
     }
-    // Within a chunk.
+    // Writes within a chunk. Returns an errno.
     int write(test::ShardClient& client, const Handle& handle, std::uint64_t offset, std::string_view text) {
         std::memcpy(client.data.data(), text.data(), text.size());
         return error_of(client, WriteRequest{handle.file, handle.grant, offset, stat(handle.file).generation,
                                              static_cast<std::uint32_t>(text.size()), 0});
     }
-    // Within a chunk; to the end of the file at most.
+    // Reads within a chunk; to the end of the file at most.
     std::string read(test::ShardClient& client, const Handle& handle, std::uint64_t offset, std::uint32_t bytes) {
         std::fill(client.data.begin(), client.data.end(), std::uint8_t{0xa5});
         const auto told = rig.ask<DataAnswer>(client, ReadRequest{handle.file, handle.grant, offset, bytes, 4096});

@@ -13,7 +13,7 @@ void StormWriter::step() {
     }
 }
 
-// Returns whether what is open is so at its home.
+// Opens the file again. Returns whether the file is still open at its home.
 bool StormWriter::reopen() {
     if (reopen_token_ != 0 && cluster_.is_answered(reopen_token_)) {
         OpenAnswer answer;
@@ -126,7 +126,7 @@ void StormWriter::wrote() {
     size_ = std::max(size_, write_.offset + write_.bytes);
 }
 
-// One that was made again after its file was cut is of an earlier generation; nobody else cuts.
+// A write that was made again after its file was cut has an earlier generation; only this client cuts.
 void StormWriter::took(const WriteRequest& /*request*/, const std::vector<std::uint8_t>& bytes) {
     DataAnswer answer;
     ASSERT_EQ(error_of(bytes, answer), 0);
@@ -158,7 +158,7 @@ void StormWriter::set_size(std::uint64_t size) {
     size_ = size;
 }
 
-// A cut that failed may go on: it is asked for until it is made.
+// A cut that failed may go on, so it is repeated until it succeeds.
 void StormWriter::took(const SetAttributesRequest& request, const std::vector<std::uint8_t>& bytes) {
     AttributesAnswer answer;
     const std::int32_t error = error_of(bytes, answer);

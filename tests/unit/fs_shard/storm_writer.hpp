@@ -1,4 +1,4 @@
-// A client that writes to files of several shards, cuts them and reads them back, whatever happens to their names.
+// A client that writes to files of several shards, cuts them and reads them back, while others change their names.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace cairn::fs {
 
-// It has one call under way, and one file open, to which nobody else writes: so it knows what is in it. It may die at
+// A client with one call under way, and one open file to which only it writes: so it knows the content. It may die at
 // any time between two calls.
 class StormWriter {
 public:
@@ -21,12 +21,12 @@ public:
         : cluster_(cluster), random_(seed), client_{number} {}
 
     void step();
-    // The shard has come back: it knows nothing of calls and open files.
+    // Repeats the call to a shard that has come back, and that knows neither calls nor open files.
     void resend(ShardNumber shard);
     [[nodiscard]] bool is_idle() const noexcept { return token_ == 0 && !is_open_; }
     [[nodiscard]] const test::ShardClient& client() const noexcept { return client_; }
 
-    bool stops = false;  // reads its file, and closes it
+    bool stops = false;  // true: it reads its file and closes it
     std::uint64_t reads = 0;
     std::uint64_t cuts = 0;
     std::uint64_t deaths = 0;
@@ -74,7 +74,7 @@ private:
     std::string name_{};
     WriteRequest write_{};
     bool is_open_ = false;
-    std::uint32_t read_ = 0;  // chunks, since it stops
+    std::uint32_t read_ = 0;  // chunks read since it stops
     FileId file_{};
     std::uint64_t proof_ = 0;
     std::uint64_t generation_ = 0;

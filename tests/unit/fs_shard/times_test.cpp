@@ -51,7 +51,7 @@ TEST_F(ShardTimes, DirectoriesTimesAreWrittenOnceASecond) {
     EXPECT_EQ(stat(directory).modified_ns, last);
 }
 
-// As who unpacks an archive sets them, once all names are there.
+// A program that unpacks an archive sets them once all names are there.
 TEST_F(ShardTimes, DirectoriesTimesThatWereSetStay) {
     const FileId directory = make(alice, "directory", kDirectoryMode);
     make(alice, "file", kFileMode, directory);
@@ -70,7 +70,7 @@ TEST_F(ShardTimes, DirectoriesTimesThatWereSetStay) {
     check();
     rig.restart();
     check();
-    // A time to come is one like another.
+    // A future time is as good as any other.
     times.modified_ns = rig.wall_ns + seconds(100'000).ns;
     ASSERT_EQ(error_of(alice, times), 0);
     make(alice, "other", kFileMode, directory);

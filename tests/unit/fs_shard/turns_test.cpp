@@ -10,7 +10,7 @@ namespace {
 class ShardTurns : public ShardTest {
 protected:
     using ShardTest::ShardTest;
-    // Files of a chunk each until the store is full. Returns how many.
+    // Makes files of a chunk each until the store is full. Returns how many.
     std::uint32_t fill() {
         for (std::uint32_t files = 0;; ++files) {
             const std::string name = "full" + std::to_string(files);
@@ -37,7 +37,7 @@ protected:
     ShardOfPages() : ShardTurns(Granularity::Page) {}
 };
 
-// What an answer says is durable before it leaves.
+// The effect of a call is durable before its answer leaves.
 TEST_F(ShardTurns, AnswersLeaveBehindTheirCommit) {
     const CallToken token = rig.send(alice, CreateRequest{kRoot, kFileMode, 0, true, "file", {}});
     int fences = 0;
@@ -64,7 +64,7 @@ TEST_F(ShardTurns, ATurnHasManyCalls) {
     for (const CallToken token : tokens) {
         EXPECT_EQ(rig.error_of(token), 0);
     }
-    // Answers of full length leave when there is no room for one more.
+    // Answers of full length leave if there is no room for one more.
     for (int i = 0; i != 200; ++i) {
         tokens.push_back(rig.send(alice, ListRequest{kRoot, 0}));
     }
@@ -160,7 +160,7 @@ TEST_F(ShardTurns, AFullStoreRefusesAndKeepsAll) {
     check_filled(5, files);
 }
 
-// The block that a cut copies is there once the blocks behind it are free.
+// The block that a cut copies is available once the blocks after it are free.
 TEST_F(ShardTurns, AFileInAFullStoreIsCutWithinABlock) {
     const Handle handle = make_open(alice, "file");
     for (std::uint64_t chunk = 0; chunk != 3; ++chunk) {
@@ -177,7 +177,7 @@ TEST_F(ShardTurns, AFileInAFullStoreIsCutWithinABlock) {
     EXPECT_EQ(rig.store().use().free_blocks, kBlocksForCuts + 2 * (kChunk / kBlockBytes) - 1);
 }
 
-// More of them at once than there are blocks for: the last one goes on once its first change has made room.
+// There are more of them at once than free blocks: the last one goes on once its first change has made room.
 TEST_F(ShardTurns, FilesInAFullStoreAreCutWithinABlock) {
     std::vector<Handle> files;
     for (std::uint32_t i = 0; i != kBlocksForCuts + 1; ++i) {
@@ -229,7 +229,7 @@ TEST_F(ShardTurns, AStoreThatIsFullOfNames) {
     EXPECT_GT(fill(), 100U);
 }
 
-// Many removals in each turn append faster than a cleaning does that knows of one of them alone.
+// Many removals in each turn append faster than the cleaning if it counts only one of them.
 TEST_F(ShardTurns, AStoreThatIsFullOfSmallFilesIsEmptiedInBursts) {
     constexpr std::uint32_t kBurst = 256;
     const auto in_bursts = [&](std::uint32_t most, const auto& request) {
@@ -320,7 +320,7 @@ TEST_F(ShardOfPages, AFullStoreFindsSpaceAgain) {
         EXPECT_EQ(remove(alice, "full" + std::to_string(i)), 0);
     }
     const Handle last = open(alice, walk("full" + std::to_string(files)));
-    (void)write(alice, last, 0, std::string(kChunk, 'x'));  // may lack what is freed by a sync alone
+    (void)write(alice, last, 0, std::string(kChunk, 'x'));  // it may lack blocks that only a sync frees
     EXPECT_EQ(write(alice, last, 0, std::string(kChunk, 'x')), 0);
     ASSERT_EQ(error_of(alice, SyncRequest{}), 0);
     rig.restart();

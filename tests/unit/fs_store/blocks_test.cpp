@@ -1,4 +1,4 @@
-// Blocks taken and given back, against a plain list.
+// Blocks taken and given back, compared with a plain list.
 #include "fs/store/blocks.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Power fails at any fence of a store, and again while it recovers. What is there then is what one of the operations
-// since the last commit left.
+// Power fails at any fence of a store, and again while it recovers. The store then has the state after one of the
+// operations since the last commit.
 #include "tests/support/environment.hpp"
 #include "tests/support/recording_medium.hpp"
 #include "tests/unit/fs_store/store_model.hpp"
@@ -18,7 +18,7 @@ protected:
         store_ = Store::format(*medium_, shape()).value();
         moments_ = {{model_->facts(), model_->chunks()}};
     }
-    // Some operations, then a commit, at one of whose fences the power may fail.
+    // Does some operations, then a commit. The power may fail at one of its fences.
     void turn() {
         for (std::uint64_t i = random_.between(1, 6); i != 0; --i) {
             model_->step(*store_);
@@ -34,7 +34,7 @@ protected:
             });
         }
         store_->commit();
-        // Of pages anything may have come since the last sync.
+        // Any of the pages written since the last sync may be durable.
         const bool paged = granularity_ == Granularity::Page;
         const bool synced = !paged || random_.below(3) == 0;
         if (paged && synced) {
@@ -86,7 +86,7 @@ protected:
     std::optional<StoreModel> model_;
     std::unique_ptr<test::RecordingMedium> medium_;
     std::unique_ptr<Store> store_;
-    // What was there after each operation since the last commit.
+    // the content after each operation since the last commit
     std::vector<std::pair<Facts, std::map<ChunkId, std::vector<std::uint8_t>>>> moments_;
     std::uint64_t crashes = 0;
 };
@@ -108,7 +108,7 @@ TEST_F(StoreCrash, EachOperationIsOldOrNew) {
     EXPECT_GT(crashed, runs * 4);
 }
 
-// Pages come in any order until they are synced.
+// Pages become durable in any order until a sync.
 TEST_F(StoreCrash, AlsoOnAMediumOfPages) {
     std::uint64_t crashed = 0;
     for (std::uint64_t seed = 1; seed < 11 && !testing::Test::HasFatalFailure(); ++seed) {
@@ -154,8 +154,8 @@ TEST_F(StoreCrash, AlsoWhileTheLogIsCleaned) {
     EXPECT_GT(crashes, 30U);
 }
 
-// Of a turn only the second entry came to the medium. What the first one asked for is asked for again after the crash,
-// and the second one is not: it stays what it is, nothing.
+// Only the second entry of a turn reached the medium. After the crash the first one's request is repeated and the
+// second one's is not, so the second entry must stay without effect.
 TEST_F(StoreCrash, WhatStandsBehindTheLogsEndNeverComesBack) {
     begin(1);
     const auto put = [this](std::uint64_t serial) {

@@ -1,4 +1,4 @@
-// What a store has, as texts.
+// The content of a store, as texts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace cairn::fs {
 
 constexpr std::size_t kStoreBytes = 16U << 20U;
 
-// All objects as texts. Two that are equal have the same objects.
+// All objects as texts. Equal facts mean equal objects.
 using Facts = std::map<std::string, std::string>;
 
 inline std::string text_of(const FileId& id) {
@@ -46,7 +46,7 @@ inline std::string text_of_chunk(std::uint64_t generation, std::span<const std::
            std::to_string(crc32c(77, content));
 }
 
-// What a store has. A chunk that is damaged has no content.
+// Returns the content of a store. A damaged chunk has no content.
 inline Facts facts_of(const Store& store) {
     Facts facts;
     const Tables& tables = store.tables();

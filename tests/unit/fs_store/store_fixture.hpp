@@ -41,7 +41,7 @@ protected:
         change.put(record);
         return store->apply(change, need);
     }
-    // The same files again and again, each time of another size.
+    // Puts one of 1000 files again and again, each time with another size.
     bool put_one_of_1000(std::uint64_t i) {
         Inode inode;
         inode.id = {i % 1000, 1};

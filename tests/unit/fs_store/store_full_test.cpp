@@ -1,10 +1,10 @@
-// A store that is full: what it refuses, and how it gets room again.
+// A full store: its refusals, and how it gets room again.
 #include "tests/unit/fs_store/store_fixture.hpp"
 
 namespace cairn::fs {
 namespace {
 
-// Creating fails first; then data; what gives space back never does.
+// Creating fails first, then writing data; operations that free space never fail.
 TEST_F(StoreTest, AFullStoreRefusesAndLivesOn) {
     std::uint32_t written = 0;
     while (write({{1, 1}, written}, 0, filled(64 << 10, static_cast<std::uint8_t>(written)))) {
@@ -42,7 +42,7 @@ TEST_F(StoreTest, AFullStoreRefusesAndLivesOn) {
     EXPECT_TRUE(facts_of(*store).empty());
 }
 
-// Nothing is left for what gives space back; the store's own mark has room.
+// There is no room left for operations that free space; the store's own mark has room.
 TEST_F(StoreTest, AStoreWhoseLogIsFullIsOpenedAgainAndCleaned) {
     const auto use_up = [this] {
         for (int i = 0; put(Gone{Gone::IntentNumber{77}}, Need::Shrinks); ++i) {
@@ -63,7 +63,7 @@ TEST_F(StoreTest, AStoreWhoseLogIsFullIsOpenedAgainAndCleaned) {
     store->check();
 }
 
-// The log has no unit, but there are single blocks.
+// The log has no free unit, but there are single blocks.
 TEST_F(StoreTest, ARefusedWriteGivesItsBlocksBack) {
     std::uint32_t chunks = 0;
     while (write({{1, 1}, chunks}, 0, filled(1, 1))) {

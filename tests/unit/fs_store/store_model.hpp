@@ -1,4 +1,4 @@
-// What a store is to have: operations done to a store and to plain maps alike.
+// The required content of a store: operations applied to a store and to plain maps.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace cairn::fs {
 
-// Random operations, of few objects, so that they meet.
+// Random operations on few objects, so that they interfere.
 class StoreModel {
 public:
     explicit StoreModel(std::uint64_t seed) : random_(seed) {}
 
-    // Does one operation. A full store refuses some, and has what it had.
+    // Does one operation. A full store refuses some of them, and then has not changed.
     void step(Store& store) {
         Change change;
         Facts next = facts_;
@@ -46,7 +46,7 @@ public:
     }
     [[nodiscard]] const Facts& facts() const noexcept { return facts_; }
     [[nodiscard]] const std::map<ChunkId, std::vector<std::uint8_t>>& chunks() const noexcept { return chunks_; }
-    // Goes back to what it was.
+    // Goes back to an earlier content.
     void restore(const Facts& facts, const std::map<ChunkId, std::vector<std::uint8_t>>& chunks) {
         facts_ = facts;
         chunks_ = chunks;
@@ -55,7 +55,7 @@ public:
     std::uint64_t steps = 0;
     std::uint64_t refusals = 0;
     std::uint32_t most_files = 12;
-    bool prefers_small = true;  // writes
+    bool prefers_small = true;  // prefers small writes
 
 private:
     [[nodiscard]] FileId some_file() { return {random_.below(most_files), 7}; }
@@ -119,7 +119,7 @@ private:
             facts["intent " + std::to_string(number)] = text_of(said);
         }
     }
-    // Of a chunk of another generation nothing is left.
+    // Writes. Bytes of a chunk of another generation are dropped.
     bool write(Store& store, Change& change, Facts& facts) {
         const ChunkId id{some_file(), static_cast<std::uint32_t>(random_.below(2))};
         const ChunkState* const state = store.tables().chunk(id);
@@ -151,7 +151,7 @@ private:
         facts[name_of(id)] = text_of_chunk(generation, content);
         return true;
     }
-    // As a client's copy, in two parts, or as an RDMA READ.
+    // Puts bytes as a client's copy, in two parts, or as an RDMA READ.
     void put_bytes(Store& store, PendingWrite& write, std::span<const std::uint8_t> data) {
         const auto first = static_cast<std::uint32_t>(random_.below(data.size() + 1));
         if (random_.below(2) == 0) {

@@ -1,4 +1,4 @@
-// What is opened as a store, and what is read as a record.
+// The bytes that are accepted as a store, and as a record.
 #include "tests/support/recording_medium.hpp"
 #include "tests/unit/fs_store/store_model.hpp"
 
@@ -67,7 +67,7 @@ TEST(StoreOpen, OneDamagedSuperblockIsEnough) {
     }
 }
 
-// Nothing of a former store comes back.
+// No content of a former store comes back.
 TEST(StoreOpen, ANewStoreIsEmpty) {
     const auto medium = test::RecordingMedium::of_zeros(kStoreBytes);
     auto old = Store::format(*medium, {StoreShape::kLeastChunkBytes, 1, 1}).value();

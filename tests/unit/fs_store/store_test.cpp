@@ -1,4 +1,4 @@
-// A store in memory: what it refuses, keeps and gives back.
+// A store in memory: its refusals, its content, and the blocks that it frees.
 #include "tests/unit/fs_store/store_fixture.hpp"
 
 namespace cairn::fs {
@@ -146,7 +146,7 @@ TEST_F(StoreTest, DamageIsNoticed) {
     EXPECT_EQ(store->scrub(kChunk).damaged, 0U);
 }
 
-// With what is true in it, also what was said once and long ago.
+// It keeps all records that are still true, including those of long ago.
 TEST_F(StoreTest, TheLogStaysSmall) {
     ASSERT_TRUE(put(Dentry{{5, 5}, {6, 6}, 7, "old"}));
     ASSERT_TRUE(put(Intent{8, filled(30, 9)}));
@@ -169,7 +169,7 @@ TEST_F(StoreTest, TheLogStaysSmall) {
     EXPECT_EQ(read(kChunk, 0, 100), filled(100, 1));
 }
 
-// A unit is free once a sync has told of the next one.
+// A unit is free once a sync has made the reference to the next one durable.
 TEST_F(StoreTest, TheLogStaysSmallOnPages) {
     medium = test::RecordingMedium::of_zeros(kStoreBytes, Granularity::Page);
     store = Store::format(*medium, {StoreShape::kLeastChunkBytes, 5, 6}).value();
