@@ -1,4 +1,4 @@
-"""What scripts/bench copyrpc measures: calls over rings of connections, beside what a message takes over one."""
+"""The suite of scripts/bench copyrpc: calls over rings of connections, compared with a message over one."""
 import json
 
 import bench_erpc
@@ -11,10 +11,10 @@ ONE, MANY, ALL = (['--window', str(window), '--sessions', str(sessions)] for win
                   ((1, 1), (32, 1), (2048, 8)))
 LONGEST = ['--req', str(1 << 20), '--resp', '32', '--path-mtu', '4096', '--burst', '32']
 LONG = ['--req', '4096', '--resp', '32', '--path-mtu', '4096', '--burst', '32']
-CLIENTS, BATCHES = (80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)  # and 40, looked at more closely
-# Of a server, however many clients there are; and of each of them. So the rows differ by their clients alone.
+CLIENTS, BATCHES = (80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)  # and 40, measured in more detail
+# Arguments of a server with any number of clients, and of each client, so that rows differ only by their clients.
 SESSIONS, RINGS = ['--sessions', str(max(CLIENTS))], ['--ring', '4096']
-SWEEP_SECONDS = 0.3  # at most: so many rows are there
+SWEEP_SECONDS = 0.3  # the most for that many rows
 
 
 class Bench(bench_erpc.Bench):
@@ -32,21 +32,21 @@ class Bench(bench_erpc.Bench):
             return self.of_both(server, client, self.seconds) | line
 
     def clients(self, count, batches):
-        """{batch: result} of clients with a session each, one lot after the other with one server, for a short time
-        each, and nothing looks at the line meanwhile."""
+        """Returns {batch: result} of clients with a session each, one set after the other with one server, for a short
+        time each. The line between the CPUs is not measured meanwhile."""
         seconds = min(self.seconds, SWEEP_SECONDS)
         with self.serving([*RINGS, *SESSIONS], eal=LARGE_EAL) as (_, where):
             return {batch: last_json(self.calling(where, with_clients(count, batch), LARGE_EAL, seconds), seconds)
                     for batch in batches}
 
     def flows(self):
-        """{flow: result} of calls by both, one after the other."""
+        """Returns {flow: result} of calls by both, one after the other."""
         return {flow: self.calls(['--flow', flow], [*MANY, '--flow', flow]) for flow in ('credit', 'read')}
 
     # mutants: bench-copyrpc-of-both
     @staticmethod
     def of_both(server, client, seconds):
-        """A client's result with the packets of both ends. Ends the server, which then says what it sent."""
+        """Ends the server, which then reports its packets. Returns a client's result with the packets of both ends."""
         result = last_json(client, seconds)
         out, _ = stop(server)
         if not out.strip():
@@ -64,7 +64,7 @@ def with_clients(count, batch):
 
 
 def sweep(count, batches, *more):
-    """A measurement; its results have names as `copyrpc.n40.b4`."""
+    """Returns a measurement; its results have names such as `copyrpc.n40.b4`."""
     return (f'copyrpc.n{count}', lambda bench: bench.clients(count, batches),
             [*((f'.b{batch}', 'Mops', lambda results, batch=batch: mops(results[batch])) for batch in batches), *more])
 

@@ -1,4 +1,4 @@
-"""What scripts/bench erpc measures: each run starts two processes and gives figures."""
+"""The suite of scripts/bench erpc: each run starts two processes and gives figures."""
 import os
 import sys
 import time
@@ -22,7 +22,7 @@ class Bench(Pairs):
                       address, '--duration', str(seconds or self.seconds), '--json', *own])
 
     def pair(self, first_own, second_own, bsize=BSIZE, **options):
-        """The results of those of two processes that end by themselves."""
+        """Returns the results of the processes that end by themselves."""
         with self.joined(lambda *where: self.rpcbench(*where, '10.77.0.1', *first_own, **options),
                          bsize) as (first, where):
             second = self.rpcbench(*where, '10.77.0.2', *second_own, **options)
@@ -47,7 +47,7 @@ class Bench(Pairs):
         return self.pair(['--server', '--burst', '32', *CONTROL], ['--peer', '10.77.0.1', *CONTROL])[0]
 
     def sessions(self, count):
-        """Calls over so many sessions in turn, and over 8, in the same run."""
+        """Measures calls over this many sessions in turn, and over 8, in the same run."""
         many = self.pair(['--server', '--burst', '32'], ['--peer', '10.77.0.1', '--sessions', str(count)],
                          eal=LARGE_EAL)[0]
         return many['rate_mops'], self.oneway()['rate_mops']
@@ -58,8 +58,8 @@ class Bench(Pairs):
                          bsize=LARGE_BSIZE)[0]
 
     def sockets(self, server_own, client_own, poll='spin', cpus=None, third=False):
-        """A server and a client over UDP sockets, pinned unless `cpus` says otherwise; perhaps a third one that is
-        connected and calls nothing."""
+        """Measures a server and a client over UDP sockets, pinned unless `cpus` says otherwise. With `third` another
+        client is connected and makes no calls."""
         cpus = self.cpus if cpus is None else cpus
         lcores = [['-l', cpu] if cpu else [] for cpu in cpus]
         common = ['--poll', poll, '--json', '--duration', str(self.seconds)]
@@ -80,15 +80,15 @@ class Bench(Pairs):
                 stop(idle)
 
     def beside_idle_third(self):
-        """What a client reaches beside a third process that is only connected, over what it reaches without: all
-        adaptive and unpinned."""
+        """Returns the rate of a client while a third process is only connected, over its rate without: all adaptive and
+        unpinned."""
         free = [None, None]
         alone = self.sockets([], [], poll='adaptive', cpus=free)
         beside = self.sockets([], [], poll='adaptive', cpus=free, third=True)
         return beside['rate_mops'] / alone['rate_mops']
 
     def beside_busy(self):
-        """Round trips per second of an unpinned adaptive pair beside a process that never rests."""
+        """Returns round trips per second of an unpinned adaptive pair while another process never rests."""
         busy = start([sys.executable, '-c', 'while True: pass'])
         try:
             one = ['--window', '1', '--sessions', '1']
@@ -98,7 +98,7 @@ class Bench(Pairs):
             busy.communicate()
 
     def macswap(self):
-        """Frames echoed, in Mpps."""
+        """Returns echoed frames, in Mpps."""
         return self.testpmd_pair('macswap', 'flowgen', FRAME_BYTES, BSIZE, looked_at=1)
 
     def af_packet(self):
@@ -124,16 +124,16 @@ def gbit(result):
 
 
 def gso(mode):
-    """Trains of datagrams as long as ours, as many of them under way."""
+    """Returns a measurement of trains of datagrams as long as ours, with as many of them under way."""
     return lambda bench: bench.ruler(mode, str(DATAGRAM_BYTES), '60', echo=f'echo-{mode}')
 
 
 P50 = ('.p50', 'us', lambda result: result['p50_us'])
-# The same in units of what a cache line took meanwhile.
+# As P50, in units of the time of a cache line between the CPUs.
 LINES = ('.lines', 'lines', lambda result: result['p50_us'] * 1e3 / result['line_ns'])
 
-# What a run gives, rulers beside what is compared with them: label, what is started, and [(rest of the result's name,
-# unit, how it is read)].
+# The figures of a run, rulers next to the figures that they are compared with: label, function, and [(rest of the
+# result's name, unit, how it is read)].
 GROUPS = [
     [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)])],
     [('ruler.testpmd.macswap.memif', Bench.macswap, [('', 'Mpps', lambda rate: rate)]),
@@ -162,7 +162,7 @@ GROUPS = [
     [('erpc.adaptive.busy.uring', Bench.beside_busy, [('', 'round trips/s', lambda rate: rate)])],
 ]
 
-# Of one run: name, of what, over what.
+# The ratios of one run: name, dividend, divisor.
 RATIOS = [
     ('erpc.small.oneway.ratio', 'erpc.small.oneway.memif', 'ruler.testpmd.macswap.memif'),
     ('erpc.small.oneway.cc.ratio', 'erpc.small.oneway.cc.memif', 'erpc.small.oneway.memif'),

@@ -1,4 +1,5 @@
-"""The page about the experiment, ScaleRPC beside RawWrite: tables and charts of one run of scripts/bench scalerpc."""
+"""The page about the experiment, ScaleRPC compared with RawWrite: tables and charts of one run of scripts/bench
+scalerpc."""
 import os
 import textwrap
 
@@ -33,7 +34,7 @@ MEMORY = (('memory.all', 'all memory of clients at the server'),
 
 
 class Values(dict):
-    """{name: median}, and how each is to be written: with the smallest and the largest of several runs."""
+    """{name: median}, and how to write each: with the smallest and the largest of several runs."""
 
     def __init__(self, results):
         super().__init__({entry['name']: entry['value'] for entry in results})
@@ -46,7 +47,7 @@ class Values(dict):
 
 
 def line(values, names):
-    """[(x, y)] of {x: name} as far as it was measured."""
+    """Returns [(x, y)] of {x: name} for the measured names."""
     return [(x, values[name]) for x, name in names.items() if name in values]
 
 
@@ -55,7 +56,8 @@ def over_clients(values, batch, systems, suffix=''):
 
 
 def against_expected(values):
-    """Of each number of clients and batch, what a call takes with the adapter over what was to be expected, in us."""
+    """Returns the time of a call with the adapter over the expected time, in us, for each number of clients and
+    batch."""
     lines = {name: [(both[1] / 1e3, both[0] / 1e3) for count in COUNTS for batch in BATCHES
                     if (both := expected_ns(values, name, count, batch)) is not None]
              for name in ('scalerpc', 'rawwrite')}
@@ -64,7 +66,7 @@ def against_expected(values):
 
 
 def charts(values):
-    """{file: picture}"""
+    """Returns {file: picture}."""
     wanted = {'expected': ('A call with the emulated adapter', 'us without it, and its misses', 'us',
                            against_expected(values))}
     for batch in (1, 8):
@@ -135,7 +137,7 @@ def cells(values, *names):
 
 
 def adapters(values):
-    """Arm B: other contexts and other times of a miss."""
+    """Returns the lines of arm B: other contexts and other times of a miss."""
     rows = [('none emulated', ''), (f'{CONTEXTS}, {MISS_NS} ns', '.emulated')]
     rows += [(f'{contexts}, {miss_ns} ns', f'.k{contexts}.m{miss_ns}')
              for contexts, miss_ns in (*OTHERS, (NEVER_FULL, MISS_NS))]
@@ -144,7 +146,7 @@ def adapters(values):
 
 
 def sparse(values):
-    """Arm C."""
+    """Returns the lines of arm C."""
     keys = ('', '.open.offered', '.open', '.open.p50', '.open.p99', '.open.polls')
     yield from table(['', 'closed loop, Mops', 'open loop, offered', 'reached', 'p50, us', 'p99', 'polls per call'],
                      [[f'{name}, {active} %', *cells(values, *(f'{name}.sparse.a{active}{key}' for key in keys))]
@@ -152,7 +154,7 @@ def sparse(values):
 
 
 def long_handlers(values):
-    """Where they were measured."""
+    """Returns the lines of long handlers, if they were measured."""
     rows = [[text, *cells(values, *(f'scalerpc.n40.long{suffix}{key}' for key in ('', '.p50', '.threads')))]
             for text, suffix in (("the server's worker alone", ''), ('a thread, too', '.legacy'))
             if f'scalerpc.n40.long{suffix}' in values]
@@ -162,7 +164,7 @@ def long_handlers(values):
 
 
 def features(values):
-    """Arm D."""
+    """Returns the lines of arm D."""
     rows = [('nothing', 'upto_nothing'), *((f'and {name}', f'upto_{name}') for name in FEATURES),
             ('all but warm-up', 'but_warmup')]
     yield from table(['', '800 clients', '400, emulated'],
@@ -171,7 +173,7 @@ def features(values):
 
 
 def counted(values):
-    """What servers do beside calls, per call."""
+    """Returns the work of servers besides calls, per call."""
     keys = COUNTED['scalerpc']
     yield from table(['', *(key.replace('_', ' ') for key in keys)],
                      [[f'{name}, {count} clients', *cells(values, *(f'{name}.n{count}.b1.{key}' for key in keys))]
@@ -179,13 +181,13 @@ def counted(values):
 
 
 def paragraphs(texts):
-    """A list, of lines that are not too long."""
+    """Returns a list whose lines are not too long."""
     return ''.join('\n'.join(textwrap.wrap(text, 120, initial_indent='* ', subsequent_indent='  ',
                                            break_on_hyphens=False)) + '\n' for text in texts)
 
 
 def section(content):
-    """What stands on the page between the two marks."""
+    """Returns the text of the page between the two marks."""
     values = Values(content['results'])
     yield origin(content) + '\n### Goals\n\n'
     yield from table(['', 'median', 'goal'], [[f'`{entry["name"]}`', f'{values.cell(entry["name"])} {entry["unit"]}',

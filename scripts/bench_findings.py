@@ -1,14 +1,14 @@
-"""What one run of scripts/bench scalerpc shows, and what it does not, in words: made of its figures alone, so that the
-page about the experiment says nothing that its data do not."""
+"""The findings of one run of scripts/bench scalerpc in words. They are made of its figures alone, so that the page
+about the experiment claims nothing that its data do not show."""
 from bench_report import short
 from bench_scalerpc import BATCHES, COUNTS, SYSTEMS, equals
 
-PAPERS_NOTICES = 1e-4  # of the calls: notices that no answer carries, at most (3.3 of the paper)
+PAPERS_NOTICES = 1e-4  # the largest share of notices without an answer, of all calls (3.3 of the paper)
 GROUP = 40
 
 
 def over(values, upper, lower):
-    """Their quotient, or None where one of them was not measured."""
+    """Returns their quotient, or None if one of them was not measured."""
     return values[upper] / values[lower] if upper in values and lower in values else None
 
 
@@ -44,7 +44,7 @@ def of_adapter(values):
 
 
 def of_warmup(values):
-    """The paper's central step, beside the row before it and the row of all but it."""
+    """Describes the paper's central step, compared with the row before it and the row of all steps but it."""
     for name, suffix in (('As it is, with 800 clients', 'scalerpc.n800.b1{}'),
                          ('With the emulated adapter and 400 clients', 'scalerpc.n400.b1{}.emulated')):
         before, behind, without = (values.get(suffix.format(f'.{step}')) for step in
@@ -58,7 +58,7 @@ def of_warmup(values):
 
 # mutants: bench-findings-winners
 def winners(values, name, batch):
-    """For how many numbers of clients the system is the fastest at this batch, the others, and of how many."""
+    """Returns for how many numbers of clients the system is the fastest at this batch, the others, and the total."""
     rows = [{each: values[f'{each}.n{count}.b{batch}'] for each in SYSTEMS if f'{each}.n{count}.b{batch}' in values}
             for count in COUNTS]
     known = [(count, row) for count, row in zip(COUNTS, rows) if name in row and len(row) > 1]
@@ -113,7 +113,7 @@ def seen(values):
 
 # mutants: bench-findings-not-shown
 def not_shown(content, values):
-    """What a reader must not take from the tables."""
+    """Returns conclusions that a reader must not draw from the tables."""
     if content['runs'] == 1:
         yield (f'Each figure is **one run of {content["seconds"]:g} s**. No spread is known, and a spread of rulers '
                'can mark no machine as unfit.')

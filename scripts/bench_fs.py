@@ -1,5 +1,5 @@
-"""What scripts/bench fs measures: a daemon's shard and a client on a CPU each, over a store in shared memory with
-forced flushes and checksums, beside the same driver on a directory of tmpfs."""
+"""The suite of scripts/bench fs: a daemon's shard and a client on a CPU each, over a store in shared memory with forced
+flushes and checksums, compared with the same driver on a directory of tmpfs."""
 import contextlib
 import os
 import re
@@ -26,14 +26,14 @@ HOSTS = ['10.77.0.1', '10.77.0.2']
 class Bench(Pairs):
     @contextlib.contextmanager
     def folder(self, gib):
-        """A folder in tmpfs with so much room."""
+        """Makes a folder in tmpfs with this much room."""
         if not os.path.isdir(SHARED) or shutil.disk_usage(SHARED).free < (gib + 1) << 30:
             raise Unavailable(f'{SHARED} has not {gib} GiB')
         with tempfile.TemporaryDirectory(dir=SHARED, prefix='cairn-bench-') as folder:
             yield folder
 
     def serve(self, folder, gib, cpus, *more, eal=()):
-        """A daemon that is ready, and the line that it says of its store."""
+        """Starts a daemon. Returns it when it is ready, and its line about its store."""
         daemon = start(['taskset', '-c', cpus, DAEMON, *eal, '--pmem-path', os.path.join(folder, 'store'),
                         '--allow-fake-pmem', '--capacity', f'{gib}G', '--shm-prefix', os.path.join(folder, 'fs'),
                         *more])
@@ -66,7 +66,7 @@ class Bench(Pairs):
                                     os.path.join(folder, 'files')]), 60)
 
     def crowd(self, many):
-        """What so many clients of as many shards write together, anywhere on the CPUs."""
+        """Returns the joint write rate of this many clients and shards, anywhere on the CPUs."""
         with self.folder(4) as folder:
             cpus = ','.join(self.cpus)
             daemon, _ = self.serve(folder, 2, cpus, '--daemons-per-node', str(many))
@@ -78,7 +78,7 @@ class Bench(Pairs):
 
     @contextlib.contextmanager
     def node(self, number, folder, vdev):
-        """A daemon of two that a link joins, and its folder."""
+        """Starts a daemon of two that a link joins, and makes its folder."""
         own = os.path.join(folder, f'node{number}')
         os.mkdir(own)
         cpu = self.cpus[number]
@@ -91,7 +91,8 @@ class Bench(Pairs):
             stop(daemon)
 
     def remote(self, own):
-        """A client at one node, whose files lie at the other one. The daemons have a CPU each, and it shares both."""
+        """Measures a client at one node whose files lie at the other one. Each daemon has a CPU, and the client shares
+        both."""
         with self.folder(4) as folder:
             with open(os.path.join(folder, 'key'), 'wb') as key:
                 key.write(os.urandom(32))
@@ -111,7 +112,7 @@ class Bench(Pairs):
                 raise Failed(last_line(far.communicate()[1], 'the second daemon ended'))
 
     def connection(self, operation):
-        """64 KB each over a reliable connection, in MiB/s."""
+        """Measures 64 KB operations over a reliable connection, in MiB/s."""
         rc = bench_rc.Bench(self.seconds, self.given_cpus, self.work)
         return bench_rc.gbit(rc.memif('--op', operation, *bench_rc.LARGE)) * 1e9 / 8 / (1 << 20)
 
@@ -119,7 +120,8 @@ class Bench(Pairs):
         return last_json(start([TOOL, 'bench', 'balance']), 60)
 
     def restart(self):
-        """Seconds until a daemon that was killed serves again, with so many chunks; and those of reading its log."""
+        """Returns the seconds until a killed daemon with this many chunks serves again, and the seconds of reading its
+        log."""
         with self.folder(8) as folder:
             daemon, _ = self.serve(folder, 7, self.cpus[0], '--poll', 'spin')
             try:

@@ -1,6 +1,6 @@
-"""What keeps a figure from its goal, and what would be tried next: {name: (limiting factor, next remedy)}.
+"""The reasons for missed goals, and the next attempts: {name: (limiting factor, next remedy)}.
 
-Every goal that is missed is here. scripts/bench --readme writes these words beside the figures in PERFORMANCE.md.
+Every missed goal is here. scripts/bench --readme writes these words next to the figures in PERFORMANCE.md.
 """
 
 NOISE = ('the spread of single runs, which is wider than the distance to the goal', 'runs on a machine that is fit')

@@ -1,4 +1,4 @@
-"""What the suites of scripts/bench share: processes side by side, rulers."""
+"""The common part of the suites of scripts/bench: processes that run at the same time, rulers."""
 import contextlib
 import json
 import os
@@ -37,7 +37,7 @@ def start(command, **options):
 
 
 def last_line(text, otherwise):
-    """What a program says last; before that, what it says in its own name."""
+    """Returns the last line of a program, preferably one with its own name."""
     lines = text.strip().splitlines() or [otherwise]
     return ([line for line in lines if line.startswith('cairn-')] or lines)[-1]
 
@@ -75,7 +75,7 @@ def last_json(process, seconds):
 
 
 class Pairs:
-    """Starts what is measured; a suite adds its own."""
+    """Starts the measured programs; a suite adds its own."""
 
     def __init__(self, seconds, cpus, work):
         self.seconds = seconds
@@ -97,8 +97,8 @@ class Pairs:
         return last_json(start([LINE_RULER, *self.cpus]), self.seconds)['roundtrip_ns']
 
     def line_beside(self, first, second):
-        """The same between two processes at work, which stand still for that millisecond or less: a virtual machine's
-        CPUs move, and not only from run to run. Nothing where one has ended."""
+        """Measures the line between two working processes, which stand still for that millisecond or less: a virtual
+        machine's CPUs move, not only from run to run. Returns None if one of them has ended."""
         time.sleep(START_SECONDS + self.seconds / 2)
         if first.poll() is not None or second.poll() is not None:
             return {}
@@ -106,13 +106,13 @@ class Pairs:
         return {'line_ns': last_json(ruler, self.seconds)['roundtrip_ns']}
 
     def stream(self):
-        """8 MB buffers through a ring of shared memory, in Gbit/s."""
+        """Measures 8 MB buffers through a ring of shared memory, in Gbit/s."""
         return last_json(start([STREAM_RULER, *self.cpus, str(self.seconds)]), self.seconds)['gbit_s']
 
     @contextlib.contextmanager
     def joined(self, first_end, bsize=BSIZE):
-        """The first one of two processes on a memif link, which a function of a CPU and a --vdev starts, and the CPU
-        and the --vdev of the second one. The first one is ended in the end."""
+        """Yields the first of two processes on a memif link, started by a function of a CPU and a --vdev, and the CPU
+        and the --vdev of the second one. Ends the first one afterwards."""
         socket = os.path.join(self.work, f'memif-{self.count}.sock')
         first = first_end(self.cpus[0], memif('server', socket, bsize))
         try:
@@ -124,7 +124,7 @@ class Pairs:
                 os.remove(socket)
 
     def pingpong(self, program, *own):
-        """What one message, of a ruler that has an echo, takes there and back, one under way."""
+        """Measures the round trip of one message with a ruler that has an echo, one under way."""
         def end(cpu, vdev, *mode):
             return start([program, '--lcores', f'0@{cpu}', self.prefix(), *EAL, vdev, '--', *mode])
 
@@ -134,11 +134,11 @@ class Pairs:
             return last_json(asking, self.seconds) | line
 
     def frame(self, frame_bytes):
-        """One frame over memif."""
+        """Measures one frame over memif."""
         return self.pingpong(FRAME_RULER, 'pingpong', str(frame_bytes))
 
     def verbs(self, way):
-        """One message over a connection of Cairn's."""
+        """Measures one message over a connection of Cairn's."""
         return self.pingpong(VERBS_RULER, way)
 
     def ruler(self, mode, *own, echo='echo'):
@@ -159,11 +159,11 @@ class Pairs:
                       '--total-num-mbufs=16384', '--nb-cores=1', '-i', *own], stdin=subprocess.PIPE)
 
     def testpmd_oneway(self, frame_bytes=LARGE_FRAME_BYTES):
-        """Large frames sent and received, in Gbit/s."""
+        """Measures large frames sent and received, in Gbit/s."""
         return self.testpmd_pair('rxonly', 'txonly', frame_bytes, LARGE_BSIZE, 0) * frame_bytes * 8 / 1e3
 
     def testpmd_pair(self, server_mode, client_mode, frame_bytes, bsize, looked_at):
-        """What the server (0) or the client (1) of two testpmds receives, in Mpps."""
+        """Returns the receive rate of the server (0) or the client (1) of two testpmds, in Mpps."""
         socket = os.path.join(self.work, f'ruler-{self.count}.sock')
         pair = [self.testpmd(self.cpus[0], memif('server', socket, bsize), server_mode, bsize=bsize)]
         try:

@@ -1,4 +1,4 @@
-"""What scripts/bench rc measures: reliable connections between two processes."""
+"""The suite of scripts/bench rc: reliable connections between two processes."""
 import os
 import shutil
 import time
@@ -19,7 +19,7 @@ LATENCY = ['--size', '8', '--test', 'lat']
 
 class Bench(Pairs):
     def memif(self, *own):
-        """What a client over memif gives."""
+        """Returns the result of a client over memif."""
         def perf(cpu, vdev, address, *rest):
             return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin', '--ip',
                           address, '--json', '--path-mtu', '4096', *rest])
@@ -32,17 +32,17 @@ class Bench(Pairs):
 
     @staticmethod
     def losses(own):
-        """The server loses as many packets as its client."""
+        """Measures with a server that loses as many packets as its client."""
         at = own.index('--drop-per-million') if '--drop-per-million' in own else len(own)
         return own[at:at + 2]
 
     def many(self, count):
-        """Short WRITEs over so many queue pairs in turn, and over 8, in the same run."""
+        """Measures short WRITEs over this many queue pairs in turn, and over 8, in the same run."""
         return tuple(self.memif(*SMALL, '--qps', str(qps))['rate_mops'] for qps in (count, 8))
 
     def sockets(self, *own, poll='spin', cpus=None, third=False):
-        """What a client over UDP sockets gives, pinned unless `cpus` says otherwise; perhaps beside a third process
-        that is connected to the same server and idle."""
+        """Returns the result of a client over UDP sockets, pinned unless `cpus` says otherwise. With `third` another
+        process is connected to the same server and idle."""
         lcores = [['-l', cpu, '--no-huge', '-m', '512', '--'] if cpu else [] for cpu in cpus or self.cpus]
         server = start([PERF, *lcores[0], '--port', f'uring:{SERVER}', '--server', '--poll', poll])
         idle = None
@@ -61,7 +61,7 @@ class Bench(Pairs):
                 stop(idle)
 
     def ucx(self, test, ends=({'UCX_TLS': 'tcp', 'UCX_NET_DEVICES': 'lo'},) * 2, prefix=()):
-        """64 KB each by UCX, over TCP unless the variables of the ends say otherwise, in GB/s."""
+        """Measures 64 KB operations by UCX, over TCP unless the variables of the ends say otherwise, in GB/s."""
         if shutil.which('ucx_perftest') is None:
             raise machine.Unavailable('there is no ucx_perftest; scripts/deps bench installs it, as root')
         port = str(machine.free_tcp_port())

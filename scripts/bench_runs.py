@@ -1,4 +1,4 @@
-"""How scripts/bench goes from runs to results: their order, what is repeated, medians, spreads, ratios."""
+"""The way of scripts/bench from runs to results: order, repetitions, medians, spreads, ratios."""
 import os
 import random
 import re
@@ -10,13 +10,13 @@ sys.path.append(os.path.join(ROOT, 'tests/support'))
 from machine import Unavailable  # noqa: E402
 
 # mutants: bench-runs-ruler-spread
-SPREAD_MAX = 0.3  # of a ruler: its largest less its smallest value, over its median
-RATES = ('Mops', 'GB/s')  # units of what ratios and checks divide by
-LINE_SPREAD_MAX = 0.6  # of the line between the CPUs, which is two to four times as long where they share no cache
+SPREAD_MAX = 0.3  # of a ruler: its largest value less its smallest, over its median
+RATES = ('Mops', 'GB/s')  # units of the figures that ratios and checks divide by
+LINE_SPREAD_MAX = 0.6  # of the line between the CPUs, which is two to four times as long if they share no cache
 
 
 class Failed(Exception):
-    """A run that gave no figure; says why."""
+    """Raised if a run gave no figure; says why."""
 
 
 def spread(values):
@@ -29,18 +29,18 @@ def spread_max(name):
 
 
 class Record:
-    """What was measured: one value for each run, or none. Complete at any time, so that nothing is lost."""
+    """The measured values: one for each run, or None. Complete at any time, so that no value is lost."""
 
     def __init__(self, runs, names):
         self.runs = runs
-        self.names = names  # as they are to be read
+        self.names = names  # in the order of the report
         self.values = {}  # name: (unit, [value or None for each run])
-        self.missing = {}  # label: what is not there
-        self.failed = {}  # label: why, for each run that gave nothing
-        self.repeated = []  # (labels of the group, values that were measured beside a ruler that strayed)
+        self.missing = {}  # label: the missing tool
+        self.failed = {}  # label: the reason, for each run without a figure
+        self.repeated = []  # (labels of the group, values that were measured next to a ruler that strayed)
 
     def of(self, name):
-        """The values there are."""
+        """Returns the values that exist."""
         return [value for value in self.values.get(name, ('', []))[1] if value is not None]
 
     # mutants: bench-runs-record-rulers
@@ -48,17 +48,17 @@ class Record:
         return [name for name in names if (name.startswith('ruler.') or name.endswith('.line')) and self.of(name)]
 
     def unfit(self):
-        """{ruler: spread} of those that spread too far."""
+        """Returns {ruler: spread} of the rulers that spread too far."""
         spreads = {name: spread(self.of(name)) for name in self.rulers(self.values)}
         return {name: value for name, value in spreads.items() if value > spread_max(name)}
 
 
 def names_of(group):
-    """Of its figures; `.line` is there where the line between the CPUs was looked at meanwhile."""
+    """Returns the names of its figures; `.line` is there if the line between the CPUs was measured meanwhile."""
     return [label + suffix for label, _, readings in group for suffix in (*(each[0] for each in readings), '.line')]
 
 
-# A rate of nothing is no figure: a busy machine, or a client that could not begin.
+# A rate of 0 is no figure: the machine was busy, or a client could not begin.
 # mutants: bench-runs-take
 def take(record, run, measurement, bench, say):
     label, function, readings = measurement
@@ -75,7 +75,7 @@ def take(record, run, measurement, bench, say):
         record.missing[label] = str(what)
         say(f'  {label} is left out: {what}')
         return
-    except Exception as why:  # whatever it is costs this run alone
+    except Exception as why:  # any failure costs only this run
         record.failed.setdefault(label, []).append(str(why) if isinstance(why, Failed) else repr(why))
         say(f'  {label} failed: {record.failed[label][-1]}')
         return
@@ -91,7 +91,7 @@ def take_group(record, run, group, bench, order, say):
 
 
 def strayed(record, group):
-    """The run whose ruler is the farthest from the median of all, or None when the group's rulers agree."""
+    """Returns the run whose ruler is the farthest from the median of all, or None if the group's rulers agree."""
     rulers = [name for name in record.rulers(names_of(group)) if spread(record.of(name)) > spread_max(name)]
     if not rulers:
         return None
@@ -104,7 +104,7 @@ def strayed(record, group):
 
 # mutants: bench-runs-repeat
 def repeat(record, run, group, bench, order, say):
-    """Once more a group whose ruler strayed in that run. The values it replaces are kept beside."""
+    """Measures a group again whose ruler strayed in that run. The replaced values are also kept."""
     replaced = {}
     for name in names_of(group):
         if name in record.values and record.values[name][1][run] is not None:
@@ -116,8 +116,8 @@ def repeat(record, run, group, bench, order, say):
 
 # mutants: bench-runs-measure
 def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, say=lambda text: None):
-    """Each run takes all groups in an order of its own, a ruler and what is compared with it one behind the other, also
-    in an order of its own. Then runs whose ruler strayed are repeated, each group at most as often as it ran."""
+    """Takes all groups in each run, in an order of its own. A ruler and the compared figures follow each other, also in
+    an order of their own. Then repeats runs whose ruler strayed, each group at most as often as it ran."""
     order = random.Random(seed)
     chosen = [kept for kept in ([each for each in group if re.search(pattern, each[0])] for group in groups) if kept]
     record = Record(runs, [name for group in chosen for name in names_of(group)])
@@ -145,7 +145,7 @@ def result(name, unit, values, runs):
 
 # mutants: bench-runs-results
 def results(record, ratios):
-    """One entry for each result, then the ratios: each the median of the ratios of single runs."""
+    """Returns one entry for each result, then the ratios: each is the median of the ratios of single runs."""
     entries = [result(name, *record.values[name], record.runs) for name in record.names if record.of(name)]
     for name, upper, lower in ratios:
         if not record.of(upper) or not record.of(lower):
@@ -158,6 +158,6 @@ def results(record, ratios):
 
 
 def met(goal, value):
-    """Whether a value reaches a goal such as '>= 0.8'."""
+    """Returns whether a value reaches a goal such as '>= 0.8'."""
     comparison, limit = goal.split()
     return value >= float(limit) if comparison == '>=' else value <= float(limit)

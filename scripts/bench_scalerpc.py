@@ -1,4 +1,4 @@
-"""What scripts/bench scalerpc measures: many clients of one server, who take turns (ScaleRPC), write whenever they like
+"""The suite of scripts/bench scalerpc: many clients of one server. They take turns (ScaleRPC), write whenever they like
 (RawWrite), share a ring per connection (copyrpc), or send datagrams (ud). The arms of the experiment:
 
     A       as it is                          scalerpc.n400.b1, rawwrite..., ud..., copyrpc...; longer messages: .512B
@@ -10,7 +10,7 @@
     F       memory, and the pages it lies on  ....n800.memory.all, ....blocks4k, ....pages4k
 
 Arms differ in one switch: RawWrite is ScaleRPC without groups, with the same blocks, packing and queues. Each rate is
-measured RUNS times for as long as --seconds says, and the line between the CPUs is looked at meanwhile. That takes
+measured RUNS times for as long as --seconds says, and the line between the CPUs is measured meanwhile. That takes
 hours: it is a nightly run on two idle CPUs, and no part of scripts/test.
 """
 import ctypes
@@ -28,37 +28,38 @@ SIM = os.path.join(ROOT, 'build/apps/cairn-sim')
 PROGRAMS = ['apps/cairn-perf', 'apps/cairn-sim']
 RUNS, SECONDS = 5, 1
 COUNTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
-ENDS = 40, 400  # that are compared
-SESSIONS = max(COUNTS)  # of every server, so that rows differ by their clients alone
+ENDS = 40, 400  # numbers of clients that are compared
+SESSIONS = max(COUNTS)  # of every server, so that rows differ only by their clients
 RINGS = ['--ring', '4096']
 SYSTEMS = {'scalerpc': ['--system', 'scalerpc'], 'rawwrite': ['--system', 'rawwrite'],
            'ud': ['--system', 'ud'], 'copyrpc': ['--system', 'copyrpc', *RINGS]}
 STATIC = ['--system', 'scalerpc', '--without', 'priority']
-# From RawWrite, with its clients' blocks in the same sets of the caches, to ScaleRPC, a feature at a time.
+# The steps from RawWrite, with its clients' blocks in the same sets of the caches, to ScaleRPC, one feature at a time.
 FEATURES = ('colouring', 'grouping', 'sharing', 'warmup', 'priority')
 
 # The emulated adapter. Raw WRITEs over 10 to 800 queue pairs fixed both numbers (tests/data/figures/calibration.json)
 # before any call was measured with them: the paper's rate holds at 80 connections and is a tenth beyond 200 (figure
-# 1b). The least power of two above 80, and nine times what such a WRITE takes without it (380 ns).
+# 1b). They are the least power of two above 80, and nine times the cost of such a WRITE without the adapter (380 ns).
 CONTEXTS, MISS_NS = 128, 3400
 QUEUE_PAIRS = (10, 20, 40, 80, 120, 160, 200, 240, 320, 400, 600, 800)
 OTHERS = (CONTEXTS // 2, MISS_NS), (CONTEXTS * 2, MISS_NS), (CONTEXTS, MISS_NS // 2), (CONTEXTS, MISS_NS * 2)
 NEVER_FULL = 1024
-LINES_ALIKE = 1.5  # of two lines between the CPUs: rates beside them are compared
-PAPERS_FALLS = {1: 8.0, 4: 5.0, 8: 2.4}  # of RawWrite from 80 clients to 400, by batch (figure 8)
+LINES_ALIKE = 1.5  # of two lines between the CPUs: rates measured with them are compared
+PAPERS_FALLS = {1: 8.0, 4: 5.0, 8: 2.4}  # falls of RawWrite from 80 clients to 400, by batch (figure 8)
 
 SLICES_US, GROUPS_OF = (30, 50, 100, 150, 200, 250, 400, 800), (10, 20, 30, 40, 50, 60, 70)
 ACTIVE = (1, 5, 25, 100)
 OPEN_LOAD = 0.5  # of the rate that the same clients reach in a closed loop
-LONGER = {'512B': 512, '4KB': 4000}  # a block of 4096 bytes takes it with what belongs to it
-FEW_BLOCKS = ['--blocks', '4']  # of a session: large ones of 800 clients fit the longest buffer, as RawWrite needs
+LONGER = {'512B': 512, '4KB': 4000}  # a block of 4096 bytes takes it with its header
+FEW_BLOCKS = ['--blocks', '4']  # of a session: large blocks of 800 clients fit into the longest buffer, as RawWrite
+                                # needs
 MEMORY_COUNTS = (40, 400, 800)
-# Of latencies, in percent; what cairn-rpcbench tells.
+# Percentiles of latencies in the output of cairn-rpcbench.
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE_BLOCKS = ['--block', '4096', *FEW_BLOCKS]
-SLOW = ['--slice', '3000']  # of which a switch is a small part
+SLOW = ['--slice', '3000']  # a switch is a small part of it
 LONG = ['--work', '150']  # us of a handler: half as long again as a slice
-SCALED = ['--slice', '300']  # as many calls in a slice as the paper has in 100 us
+SCALED = ['--slice', '300']  # as many calls in a slice as in the paper's 100 us
 
 
 def emulated(contexts=CONTEXTS, miss_ns=MISS_NS):
@@ -66,13 +67,13 @@ def emulated(contexts=CONTEXTS, miss_ns=MISS_NS):
 
 
 def small_pages():
-    """The process and its children get no transparent huge pages."""
+    """Disables transparent huge pages for the process and its children."""
     ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE
 
 
 class Bench(bench_erpc.Bench):
     def once(self, system, count, batch, server_own=(), client_own=(), pages=None, sessions=SESSIONS):
-        """A client's result with what its own server said under 'server', and the line between the CPUs meanwhile."""
+        """Returns a client's result with its server's output as 'server', and the line between the CPUs meanwhile."""
         more = {'preexec_fn': pages} if pages else {}
 
         def end(cpu, vdev, address, *own):
@@ -88,13 +89,13 @@ class Bench(bench_erpc.Bench):
             out, _ = stop(server)
         if not out.strip():
             raise Failed('the server said nothing at its end')
-        if result['failed'] and system != SYSTEMS['ud']:  # who sends datagrams loses some
+        if result['failed'] and system != SYSTEMS['ud']:  # clients that send datagrams lose some
             raise Failed(f'{result["failed"]} calls failed')
         return result | {'server': json.loads(out.strip().splitlines()[-1])}
 
     # mutants: bench-scalerpc-on-pages
     def on_pages(self, system, count, small):
-        """Of a server whose buffers and messages lie on small pages, or on larger ones."""
+        """Measures a server whose buffers and messages lie on small pages, or on larger ones."""
         result = self.once(system, count, 1, pages=small_pages if small else None)
         found = {result['server'][f'{what}_pages'] for what in ('buffer', 'message')}
         if found != {'small'} if small else 'small' in found:
@@ -103,7 +104,8 @@ class Bench(bench_erpc.Bench):
 
     # mutants: bench-scalerpc-sparse
     def sparse(self, system, active):
-        """{'closed': clients of which a part calls, as fast as answers come; 'open': the same at half of that rate}."""
+        """Returns {'closed': clients of which a part calls, as fast as answers come; 'open': the same at half of that
+        rate}."""
         own = ['--active', str(active)]
         closed = self.once(system, SESSIONS, 1, client_own=own)
         rate = closed['rate_mops'] * 1e6 * OPEN_LOAD
@@ -112,12 +114,12 @@ class Bench(bench_erpc.Bench):
 
     @staticmethod
     def sync():
-        """{how: result} of clients that call three servers, in virtual time: the same each time."""
+        """Returns {how: result} of clients that call three servers, in virtual time: the same each time."""
         said = subprocess.run([SIM, '--sync', '--json'], check=True, capture_output=True, text=True)
         return {each['how']: each for each in json.loads(said.stdout)['sync']}
 
     def raw_writes(self, queue_pairs, *own):
-        """WRITEs of 32 bytes over so many connections in turn, one under way on each from 64 on, in Mops."""
+        """Measures WRITEs of 32 bytes over this many connections in turn, one under way on each from 64 on, in Mops."""
         def perf(cpu, vdev, address, *rest):
             return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin', '--ip',
                           address, '--json', '--size', '32', *rest])
@@ -130,29 +132,29 @@ class Bench(bench_erpc.Bench):
 
 
 def misses(result):
-    """Of the emulated adapter, per call."""
+    """Returns the misses of the emulated adapter, per call."""
     server = result['server']
     return server['emulated_context_misses'] / max(1, server['requests_handled'])
 
 
 def per_call(key):
-    """Reads what the server counted, per call."""
+    """Returns a reader of a count of the server, per call."""
     return lambda result: result['server'][key] / max(1, result['server']['requests_handled'])
 
 
 def hits(result):
-    """Of the requests that the emulated adapter sent, the part whose context it had."""
+    """Returns the share of the emulated adapter's requests whose context it had."""
     found, missed = (result['server'][f'emulated_context_{each}'] for each in ('hits', 'misses'))
     return found / max(1, found + missed)
 
 
 def at_percent(percent):
-    """Reads a latency, in us, of a client's distribution."""
+    """Returns a reader of a latency, in us, of a client's distribution."""
     return lambda result: dict(result['latency_us'])[percent]
 
 
 def sweep(name, count):
-    """Arm A, with the latencies of arm E and what the server counted on its way: one measurement for each batch."""
+    """Returns arm A, with the latencies of arm E and the server's counts: one measurement for each batch."""
     for batch in BATCHES:
         readings = [('', 'Mops', mops)]
         if count == 120 and batch in (1, 8):
@@ -166,7 +168,7 @@ def sweep(name, count):
 
 
 def with_adapter(name, count, batches, contexts=CONTEXTS, miss_ns=MISS_NS, label='emulated', own=()):
-    """Arm B: the rates, and what the adapter missed per call."""
+    """Returns arm B: the rates, and the adapter's misses per call."""
     return [(f'{name}.n{count}.b{batch}.{label}',
              lambda bench, batch=batch: bench.once(SYSTEMS[name], count, batch, [*emulated(contexts, miss_ns), *own]),
              [('', 'Mops', mops), ('.misses', 'per call', misses), ('.hits', 'of the requests sent', hits)])
@@ -183,27 +185,28 @@ def adapters(name, count):
 
 
 def ends():
-    """With and without the adapter, 40 clients and 400, one behind the other: CPUs of a virtual machine move."""
+    """Returns groups with and without the adapter, 40 clients and 400, in sequence, since the CPUs of a virtual machine
+    move."""
     return [*sweep('scalerpc', 40), *sweep('scalerpc', 400), *other_adapter('scalerpc', NEVER_FULL, MISS_NS),
             *adapters('scalerpc', 400), *adapters('rawwrite', 400), *other_adapter('rawwrite', NEVER_FULL, MISS_NS),
             *sweep('rawwrite', 400), *sweep('rawwrite', 40), *adapters('rawwrite', 40), *adapters('scalerpc', 40)]
 
 
 def of_clients(count):
-    """So many clients of each system, likewise."""
+    """Returns groups of this many clients of each system, in sequence."""
     return [*sweep('scalerpc', count), *adapters('scalerpc', count), *adapters('rawwrite', count),
             *sweep('rawwrite', count), *sweep('ud', count), *sweep('copyrpc', count)]
 
 
 def single(label, system, count, server_own=()):
-    """One rate, of one call per client at a time."""
+    """Returns one rate, of one call per client at a time."""
     return (label, lambda bench: bench.once(system, count, 1, server_own), [('', 'Mops', mops)])
 
 
 STAGES = ('receive', 'handle', 'send', 'idle')
-# Of a stage; handlers of all systems are in one.
+# The stages in a turn; handlers of all systems are in one of them.
 PARTS = {name: ('judge', 'handler', 'compose') for name in ('copyrpc', 'scalerpc', 'rawwrite')}
-# What servers look at and send beside calls.
+# The things that servers poll and send besides calls.
 COUNTED = {'scalerpc': ('polls', 'fetches', 'slices', 'notices_alone', 'keys_ended'), 'rawwrite': ('polls',)}
 
 
@@ -215,7 +218,8 @@ def stages(name, count):
 
 
 def sparse(name, system, active):
-    """Arm C: the rate of a closed loop; of an open one at half of it what was reached, latencies, and polls."""
+    """Returns arm C: the rate of a closed loop; for an open one at half of it the reached rate, latencies, and
+    polls."""
     label = f'{name}.sparse.a{active}'
     readings = [('', 'Mops', lambda results: mops(results['closed'])),
                 ('.open', 'Mops', lambda results: mops(results['open'])),
@@ -228,7 +232,7 @@ def sparse(name, system, active):
 
 
 def longer(name, label):
-    """Requests and answers of more than 32 bytes; copyrpc has rings of which they take an eighth at most."""
+    """Returns requests and answers of more than 32 bytes; an eighth of copyrpc's rings is the most that they take."""
     bytes_each = LONGER[label]
     own = {'copyrpc': ['--system', 'copyrpc', '--ring', str(1 << (8 * bytes_each).bit_length())], 'ud': SYSTEMS['ud']}
     return single(f'{name}.n400.b1.{label}', [*own.get(name, [*SYSTEMS[name], *FEW_BLOCKS]), '--req', str(bytes_each),
@@ -236,7 +240,8 @@ def longer(name, label):
 
 
 def long_handlers():
-    """Of 40 clients, whose calls all take that long: the rate, latencies, and what part of them threads execute."""
+    """Returns 40 clients with calls that all take that long: the rate, latencies, and the share that threads
+    execute."""
     for suffix, own in (('', ()), ('.legacy', ('--legacy', '1'))):
         yield (f'scalerpc.n40.long{suffix}',
                lambda bench, own=own: bench.once(SYSTEMS['scalerpc'], 40, 1, [*LONG, *own]),
@@ -245,7 +250,7 @@ def long_handlers():
 
 
 def steps(count, suffix='', server_own=()):
-    """Arm D: without all features, with one more at a time, and with all but warm-up."""
+    """Returns arm D: without all features, with one more at a time, and with all but warm-up."""
     arms = {f'upto_{name}': FEATURES[has:] for has, name in enumerate(('nothing', *FEATURES))}
     for name, lacks in {**arms, 'but_warmup': ('warmup',)}.items():
         own = ['--without', ','.join(lacks)] if lacks else []
@@ -253,7 +258,7 @@ def steps(count, suffix='', server_own=()):
 
 
 def memory(name, count):
-    """Arm F: a server of so many clients, and no more: messages, blocks, rings, sessions, queue pairs."""
+    """Returns arm F: a server of this many clients, and no more: messages, blocks, rings, sessions, queue pairs."""
     return (f'{name}.n{count}.memory.all', lambda bench: bench.once(SYSTEMS[name], count, 1, sessions=count),
             [('', 'MB of the server', lambda result: result['server']['memory_bytes'] / 1e6)])
 
@@ -264,7 +269,7 @@ def calibration(queue_pairs):
              [('', 'Mops', mops)])]
 
 
-# As in bench_erpc. What is compared stands in one group, whose parts are measured one after the other.
+# As in bench_erpc. Compared figures are in one group, whose parts are measured one after the other.
 GROUPS = [
     [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)])],
     *(calibration(queue_pairs) for queue_pairs in QUEUE_PAIRS),
@@ -323,7 +328,7 @@ ABOUT = {
 
 
 def expected_ns(values, name, count, batch):
-    """What a call takes with the emulated adapter, and what it takes without it together with its misses; or None."""
+    """Returns the time of a call without the emulated adapter plus that of its misses, or None."""
     bare, slow = f'{name}.n{count}.b{batch}', f'{name}.n{count}.b{batch}.emulated'
     if not {bare, slow, f'{slow}.misses'} <= values.keys():
         return None
@@ -334,7 +339,7 @@ def apart(one, other):
     return abs(one / other - 1)
 
 
-# The same servers and clients, measured by several arms. What they differ by is what one figure of a run is worth.
+# The same servers and clients, measured by several arms. Their difference shows how accurate one figure of a run is.
 EQUALS = [
     ('scalerpc.n800.b1', 'scalerpc.n800.b1.upto_priority', 'scalerpc.sparse.a100'),
     ('scalerpc.n800.b1.upto_warmup', 'static.sparse.a100'),
@@ -348,7 +353,7 @@ EQUALS = [
 
 # mutants: bench-scalerpc-equals
 def equals(values):
-    """[(names, the largest over the smallest)] of EQUALS as far as at least two of them were measured."""
+    """Returns [(names, the largest over the smallest)] of EQUALS with at least two measured figures."""
     found = [[name for name in names if name in values] for names in EQUALS]
     return [(names, max(values[name] for name in names) / min(values[name] for name in names))
             for names in found if len(names) > 1]
@@ -356,7 +361,7 @@ def equals(values):
 
 # mutants: bench-scalerpc-same-place
 def same_place(values, *names):
-    """False: the CPUs lay elsewhere when one of them was measured, so that they cannot be compared."""
+    """Returns False if the CPUs were elsewhere when one of them was measured, so that they cannot be compared."""
     lines = [values[f'{name}.line'] for name in names if f'{name}.line' in values]
     return not lines or max(lines) <= min(lines) * LINES_ALIKE
 
@@ -367,8 +372,8 @@ def judged(values, text, holds, *names):
 
 # mutants: bench-scalerpc-checks
 def checks(values):
-    """What the emulation has to show, of {name: median}: a text and whether it holds, or None where nothing is asked.
-    What was not measured is left out."""
+    """Returns the properties that the emulation must show, of {name: median}: a text and whether it holds, or None
+    without a requirement. Figures that were not measured are left out."""
     has = lambda *names: all(name in values for name in names)
     found = []
     if has('calibration.q80.emulated', 'calibration.q240.emulated'):

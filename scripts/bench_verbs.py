@@ -1,5 +1,5 @@
-"""What scripts/bench verbs measures: unmodified programs of perftest and rdma-core over libibverbs.so.1, two processes
-on 127.0.0.0/8, beside cairn-perf, UCX over TCP and bare sockets."""
+"""The suite of scripts/bench verbs: unmodified programs of perftest and rdma-core over libibverbs.so.1, two processes
+on 127.0.0.0/8, compared with cairn-perf, UCX over TCP and bare sockets."""
 import os
 import re
 import shutil
@@ -23,7 +23,7 @@ OFTEN = ['-n', '50000']
 
 class Bench(bench_rc.Bench):
     def ends(self, program, own, cpus):
-        """What the client of two prints, each with a device of its own."""
+        """Runs two ends, each with a device of its own. Returns the client's output."""
         if shutil.which(program) is None:
             raise Unavailable(f'there is no {program}; scripts/deps bench installs it, as root')
         port = str(machine.free_tcp_port())
@@ -45,7 +45,7 @@ class Bench(bench_rc.Bench):
             stop(server)
 
     def perftest(self, program, own, anywhere=False):
-        """The figures of the last line: bytes, iterations, and what the program measures."""
+        """Returns the figures of the last line: bytes, iterations, and the program's measurements."""
         cpus = [','.join(self.cpus)] * 2 if anywhere else self.cpus
         rows = re.findall(r'^ *\d+ +\d+ +[0-9.].*$', self.ends(program, ['-x', '1', '-F', *own], cpus), re.M)
         if not rows:
@@ -60,12 +60,12 @@ class Bench(bench_rc.Bench):
         return float(re.search(r'([0-9.]+) usec/iter', out)[1])
 
     def tags(self):
-        """Messages of 64 KB by UCX over the library, in GB/s."""
+        """Measures messages of 64 KB by UCX over the library, in GB/s."""
         ends = [{'UCX_TLS': 'rc_verbs,ud_verbs,self', 'CAIRN_DEVICES': f'cairn0={host}'} for host in HOSTS]
         return self.ucx('tag_bw', ends, [CAIRN_RUN])
 
     def libfabric(self, provider, kind, *own):
-        """64 KB there and back by libfabric, in MB/s. A server finds itself by 127.0.0.1."""
+        """Measures round trips of 64 KB by libfabric, in MB/s. A server finds itself by 127.0.0.1."""
         if shutil.which('fi_pingpong') is None:
             raise Unavailable('there is no fi_pingpong; scripts/deps bench installs it, as root')
         port = str(machine.free_tcp_port())
@@ -88,7 +88,7 @@ class Bench(bench_rc.Bench):
             stop(server)
 
     def spinning(self):
-        """Half a round trip, anywhere on the CPUs: each end has two threads."""
+        """Measures half a round trip, anywhere on the CPUs: each end has two threads."""
         pinned = ['taskset', '-c', ','.join(self.cpus), SPIN_RULER]
         echo = start([*pinned, 'echo', HOSTS[0]])
         try:
