@@ -95,7 +95,7 @@ public:
     [[nodiscard]] std::string describe() const override { return "memory of a test of crashes"; }
 
     [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
-    [[nodiscard]] std::uint64_t flushed_lines() const noexcept { return flushed_lines_; }  // with copied lines
+    [[nodiscard]] std::uint64_t flushed_lines() const noexcept { return flushed_lines_; }  // copied lines included
     [[nodiscard]] std::size_t unfenced_lines() const noexcept { return unfenced_.size(); }
 
     // Return the content if only the promised bytes reached the medium, and if all bytes did.

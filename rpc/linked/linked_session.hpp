@@ -25,8 +25,7 @@ struct LinkedSession {
     bool stalled = false;  // in the list of sessions that have something to do in the next turn
     bool written = false;  // in the list of sessions to look at
     verbs::ConnectionId connection{};
-    Qpn qpn{};                                    // the session's number in QpnTable; the queue pair may end before the
-                                                  // session
+    Qpn qpn{};                                    // its key in QpnTable; the queue pair may end before the session
     std::unique_ptr<roce::EventSink> write_sink;  // the queue pair's, if the system wants to see the peer's writes
     std::unique_ptr<verbs::Pd> pd;                // the session's own, if the system gives it one
     std::unique_ptr<verbs::Qp> qp;

@@ -15,7 +15,7 @@ constexpr std::uint32_t kLeastBacklog = 64;
 // Receive requests are promised, so an honest peer is always ready.
 constexpr std::uint8_t kLongestAckTimeout = 17;
 constexpr std::uint8_t kMostRnrRetries = 6;
-// Each waiting connection holds a path. A port has 4096 paths, and 3584 of them are for hosts that asked first.
+// Each waiting connection holds a path. A port has 4096 paths, and 3584 of them are for hosts that connect to it.
 constexpr std::uint32_t kMostBacklog = 2048;
 
 }  // namespace
