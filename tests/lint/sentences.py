@@ -1,4 +1,4 @@
-"""Rules for the sentences of comments, documents and messages.
+"""Rules for the sentences of comments, documents and messages of scripts.
 
 Imported by lint.py (check `sentences`). A sentence names its actor first and is short, so that a reader needs it once.
 """
@@ -20,19 +20,22 @@ LIST_ITEM = re.compile(r'\s*(?:[-*•]|\d+[.)])\s+')
 TABLE_LINE = re.compile(r'\S {2,}\S')  # columns, or a drawing: no sentence
 GENERATED = re.compile(r'<!-- Made by [^\n]*: begin -->.*?<!-- Made by [^\n]*: end -->', re.S)
 
-CPP_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'',
+CPP_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'',
                        re.S)
 MARK = re.compile(r'\s*mutants: ')
 BEFORE_FUNCTION = re.compile(r'(?:\s*//[ ]mutants:[^\n]*\n|\s*template\s*<[^\n]*>\s*\n|\s*\[\[[^\]]*\]\])*\s*')
 FUNCTION = re.compile(r'(?!(?:case|class|co_\w+|delete|else|enum|for|if|namespace|new|return|static_assert|struct|'
                       r'switch|throw|typedef|union|using|while)\b)[\w:<>,*&\s]+[\s*&](?:[\w:~]+|operator[^\w\s(]+)\(')
 
-# Text that belongs together: its first line, and whether it describes a function or is a literal of a program.
+# Their literals stand on pages that scripts/bench --readme makes, and change when those are made again.
+TEXTS_OF_PAGES = ('scripts/bench_experiment.py', 'scripts/bench_findings.py')
+
+# Text that belongs together: its first line, and whether it describes a function or is a literal in Python.
 Paragraph = collections.namedtuple('Paragraph', 'line text function message', defaults=(False, False))
 
 
 def paragraphs(lines, function=False):
-    """The paragraphs and list items of (number, text) lines; lines that are indented further are not prose."""
+    """Yields the paragraphs and list items of (number, text) lines; lines with more indentation are not prose."""
     first, kept, in_list = 0, [], False
     for number, text in itertools.chain(lines, [(0, '')]):
         text = text.rstrip()
@@ -54,7 +57,7 @@ def paragraphs(lines, function=False):
 
 
 def comment_blocks(comments):
-    """Lists of (number, text) of comments (number, column, whether alone on its line, text) that go on each other."""
+    """Yields lists of (number, text) of successive comments (number, column, whether alone on its line, text)."""
     block, last = [], (0, 0)
     for number, column, alone, text in comments:
         if block and not (alone and (number - 1, column) == last):
@@ -67,39 +70,34 @@ def comment_blocks(comments):
 
 
 def is_function(code):
-    """Whether C++ code begins with the declaration of a function."""
+    """Returns whether C++ code begins with the declaration of a function."""
     code = code[BEFORE_FUNCTION.match(code).end():]
     return bool(FUNCTION.match(re.match(r'[^;{}=]*', code).group()))
 
 
 def cpp(text):
-    """The paragraphs of comments in C++, and its literals."""
-    comments, literals = [], []
-    line, last, literal_end = 1, 0, 0
+    """Yields the paragraphs of comments in C++."""
+    comments = []
+    line, last = 1, 0
     for match in CPP_TOKEN.finditer(text):
         line += text.count('\n', last, match.start())
         last = match.start()
         start = text.rfind('\n', 0, last) + 1
-        token, literal = match.group(), match.group(2) or match.group(3)
+        token = match.group()
         alone = not text[start:last].strip()
         if token.startswith('//') and not MARK.match(token[2:]):
             comments.append((line, last - start, alone, token[2:].lstrip('/!')))
         elif token.startswith('/*'):
             for number, each in enumerate(token[2:-2].split('\n'), line):
                 comments.append((number, last - start, alone or number > line, re.sub(r'^\s*\*(?= |$)', '', each)))
-        elif literal is not None and literals and not text[literal_end:last].strip():
-            literals[-1] = Paragraph(literals[-1].line, literals[-1].text + literal, message=True)
-        elif literal is not None:
-            literals.append(Paragraph(line, literal, message=True))
-        literal_end = match.end() if literal is not None else literal_end
     lines = text.split('\n')
     for block in comment_blocks(comments):
         end = block[-1][0]
         yield from paragraphs(block, is_function('\n'.join(lines[end:end + 6])))
-    yield from literals
 
 
 def python_literals(node, docstrings):
+    """Yields the literals below a node, without docstrings."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.JoinedStr):
             yield Paragraph(child.lineno, ''.join(getattr(each, 'value', '') if isinstance(each, ast.Constant) else '{}'
@@ -112,7 +110,7 @@ def python_literals(node, docstrings):
 
 
 def python(text):
-    """The paragraphs of comments and docstrings in Python, and its literals."""
+    """Yields the paragraphs of comments and docstrings in Python, and its literals."""
     tree = ast.parse(text)
     docstrings = set()
     for node in ast.walk(tree):
@@ -131,7 +129,7 @@ def python(text):
 
 
 def shell(text):
-    """The paragraphs of comments of a shell script or a build file."""
+    """Yields the paragraphs of comments of a shell script or a build file."""
     comments = []
     for number, line in enumerate(text.split('\n'), 1):
         if match := re.match(r'(\s*)#(?! mutants: |!)(.*)', line):
@@ -143,7 +141,7 @@ def shell(text):
 
 
 def markdown(text):
-    """The paragraphs, list items and cells of tables of a document, but none of its generated parts."""
+    """Yields the paragraphs, list items and cells of tables of a document, but none of its generated parts."""
     text = GENERATED.sub(lambda match: '\n' * match.group().count('\n'), text)
     lines, in_code = [], False
     source = text.split('\n')
@@ -160,14 +158,14 @@ def markdown(text):
 
 
 def without_code(text):
-    """The text with code and addresses of links taken out; the lines stay."""
+    """Returns the text without code and addresses of links, on the same lines."""
     text = re.sub(r'`[^`]*`', lambda match: 'code' + '\n' * match.group().count('\n'), text)
     text = re.sub(r'\]\([^)]*\)', lambda match: ']' + '\n' * match.group().count('\n'), text)
     return re.sub(r'\b(e\.g|i\.e|cf|vs|al|Fig|Sec)\.', r'\1', text)
 
 
 def complaints(paragraph):
-    """(line, complaint) of each sentence of the paragraph that is against a rule."""
+    """Yields (line, complaint) for each sentence of the paragraph that breaks a rule."""
     text = without_code(paragraph.text)
     ends = [match.end() for match in SENTENCE_END.finditer(text)]
     for start, end in zip([0, *ends], [*ends, len(text)]):
@@ -187,12 +185,12 @@ def complaints(paragraph):
 
 
 def is_message(text):
-    """Whether a literal of a program is read by people, as far as its look tells."""
+    """Returns whether a literal looks like a text for people."""
     return text.count(' ') >= 2
 
 
 def findings(path, text):
-    """(line, complaint) of each sentence of a file that is against a rule."""
+    """Yields (line, complaint) for each sentence of a file that breaks a rule."""
     if path.endswith(('.cpp', '.hpp')):
         found = cpp(text)
     elif path.endswith('.md'):
@@ -204,7 +202,5 @@ def findings(path, text):
     else:
         return
     for paragraph in found:
-        in_test = path.startswith('tests/') and path.endswith(('.cpp', '.hpp'))
-        if paragraph.message and (in_test or not is_message(paragraph.text)):
-            continue
-        yield from complaints(paragraph)
+        if not paragraph.message or is_message(paragraph.text) and path not in TEXTS_OF_PAGES:
+            yield from complaints(paragraph)
