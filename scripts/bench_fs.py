@@ -1,5 +1,5 @@
-"""The suite of scripts/bench fs: a daemon's shard and a client on a CPU each, over a store in shared memory with forced
-flushes and checksums, compared with the same driver on a directory of tmpfs."""
+"""The suite of scripts/bench fs: a daemon's shard and a client on a CPU each. The store is in shared memory, with
+forced flushes and checksums. The same driver on a directory of tmpfs is the ruler."""
 import contextlib
 import os
 import re

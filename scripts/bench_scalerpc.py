@@ -38,8 +38,9 @@ STATIC = ['--system', 'scalerpc', '--without', 'priority']
 FEATURES = ('colouring', 'grouping', 'sharing', 'warmup', 'priority')
 
 # The emulated adapter. Raw WRITEs over 10 to 800 queue pairs fixed both numbers (tests/data/figures/calibration.json)
-# before any call was measured with them: the paper's rate holds at 80 connections and is a tenth beyond 200 (figure
-# 1b). They are the least power of two above 80, and nine times the cost of such a WRITE without the adapter (380 ns).
+# before any call was measured with them. The paper's rate holds at 80 connections and is a tenth beyond 200 (figure
+# 1b). The numbers are the least power of two above 80, and nine times the cost of such a WRITE without the adapter (380
+# ns).
 CONTEXTS, MISS_NS = 128, 3400
 QUEUE_PAIRS = (10, 20, 40, 80, 120, 160, 200, 240, 320, 400, 600, 800)
 OTHERS = (CONTEXTS // 2, MISS_NS), (CONTEXTS * 2, MISS_NS), (CONTEXTS, MISS_NS // 2), (CONTEXTS, MISS_NS * 2)

@@ -14,7 +14,7 @@ LARGE = {
     'lib/roce/qp/send_queue.hpp:SendWqe': (3, 15, 'a send request as it is kept'),
     'apps/rpcbench/options.hpp:Options': (0, 23, 'an argument each, or those of a system'),
     'apps/perf/options.hpp:Options': (0, 27, 'an argument each'),
-    'lib/cm/connection_table.hpp:Connection': (0, 30, 'what the peer and we have said'),
+    'lib/cm/connection_table.hpp:Connection': (0, 30, 'the state of both ends'),
     # Ports: the interface has 25 functions.
     'pmd_glue/ethdev_port.hpp:EthdevPort': (67, 28, 'receives, sends and knows neighbours for one queue'),
     'lib/port/uring_port.hpp:UringPort': (54, 37, 'a receiver and a transmitter that share a socket'),
@@ -36,7 +36,7 @@ LARGE = {
     # Programs.
     'apps/perf/client.hpp:Client': (54, 35, 'five tests in three transports'),
     'apps/perf/server.hpp:Server': (46, 21, 'guests, their memory and what they share'),
-    'apps/perf/server.hpp:Guest': (4, 24, 'what a guest has and has done'),
+    'apps/perf/server.hpp:Guest': (4, 24, 'the resources and counts of a client'),
 }
 
 OPENING = re.compile(r'\b(?:class|struct|union)\s+(?:\[\[.*?\]\]\s*)?(?:alignas\([^()]*\)\s*)?((?:\w+::)*\w+)'

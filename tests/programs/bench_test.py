@@ -55,7 +55,7 @@ class FakeSuite:
     MEMIF, FRAME_BYTES = {}, 1
     RATIOS = [('ratio', 'ours', 'ruler.theirs')]
     GOALS = {'ratio': '>= 0.8', 'ours': '<= 5'}
-    ABOUT = {'ours': 'what is ours'}
+    ABOUT = {'ours': 'our figure'}
 
 
 PAIR = [group('ruler.theirs', 'ours')]
@@ -366,7 +366,7 @@ class Report(unittest.TestCase):
         self.assertTrue(text.startswith('before\n') and text.endswith('after\n'))
         self.assertNotIn('old', text)
         flowing = ' '.join(text.split())
-        for part in ('2026-01-02, commit 0123456789ab', '`ours`, what is ours', 'gcc 12.2.0',
+        for part in ('2026-01-02, commit 0123456789ab', '`ours`, our figure', 'gcc 12.2.0',
                      'medians of 3 runs of 2 s', '>= 0.8: missed', 'a load of 3.2'):
             self.assertIn(part, flowing)
         self.assertEqual(bench_report.with_section(text, [self.content()]), text)
@@ -408,7 +408,7 @@ class Report(unittest.TestCase):
             for document in documents:
                 with open(document, 'w', encoding='utf-8') as file:
                     file.write(f'{bench_report.BEGIN}old\n{bench_report.END}')
-            makers = iter((lambda _: ['new\n'], lambda content: content['what is missing']))
+            makers = iter((lambda _: ['new\n'], lambda content: content['absent']))
             with self.assertRaises(KeyError):
                 bench_report.rewrite({document: ({}, next(makers)) for document in documents})
             self.assertEqual([read_text(document).splitlines()[1] for document in documents], ['old', 'old'])

@@ -1,5 +1,5 @@
-"""Shared by tests of the file system's programs: a daemon that is killed and started again, clients driven by a test,
-and clients that send messages that the library would not send."""
+"""Shared by tests of the file system's programs. A daemon can be killed and started again. Some clients do what a test
+says; others send messages that the library would not send."""
 import contextlib
 import errno
 import mmap

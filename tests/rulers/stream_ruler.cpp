@@ -1,5 +1,5 @@
-// Measures the memory bandwidth of a stream between two processes. Pieces of 4 KB pass through a ring of shared memory:
-// one side copies them in from a set of 8 MB buffers, the other copies them out into another set. One side makes their
+// Measures the memory bandwidth of a stream between two processes. Pieces of 4 KB pass through a ring of shared memory.
+// One side copies them in from a set of 8 MB buffers, the other copies them out into another set. One side makes their
 // CRC32, the other verifies it. The buffers of a side exceed its caches.
 //
 //   stream_ruler CPU CPU SECONDS      prints one JSON object

@@ -1,5 +1,5 @@
-// The hosts of a fuzzer of ScaleRPC that keep to the rules: a server, which checks the requests that reach its
-// handlers, and a client, whose calls must all be answered.
+// The hosts of a fuzzer of ScaleRPC that keep to the rules. The server checks the requests that reach its handlers. All
+// calls of the client must be answered.
 #pragma once
 
 #include <algorithm>

@@ -65,7 +65,7 @@ public:
         }
         send.check();
     }
-    // Takes a batch. Returns false if it broke a rule. Requests are kept. Those for which `at_once` is true are
+    // Takes a batch. Returns false if it broke a rule. Requests are kept; if `at_once` returns true for one, it is
     // answered while the batch is read.
     template <class AtOnce>
     bool take(const Flight& flight, AtOnce&& at_once) {

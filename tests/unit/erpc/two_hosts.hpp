@@ -1,5 +1,5 @@
-// A client and a server on a wire in memory, in virtual time, and a handler that answers with the request's bytes plus
-// one each: the basis of the tests of an endpoint's promises.
+// A client and a server on a wire in memory, in virtual time: the basis of the tests of an endpoint's promises. Their
+// handler answers with the request's bytes plus one each.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -140,7 +140,7 @@ TEST_F(SendSlots, AreTakenUntilACompletionIsPolled) {
     ibv_wc completion{};
     ASSERT_EQ(ibv_poll_cq(sends_, 1, &completion), 1);
     EXPECT_EQ(completion.status, IBV_WC_SUCCESS);
-    EXPECT_EQ(fill(false), kSlots);  // those before the signalled one were freed with it
+    EXPECT_EQ(fill(false), kSlots);  // requests before the signalled one were freed with it
 }
 
 TEST_F(SendSlots, ComeBackOneByOneSoThatNoCompletionIsLost) {

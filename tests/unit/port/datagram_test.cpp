@@ -242,7 +242,7 @@ bool matches(const Path& path, const Frame& frame) {
 }
 
 // Expects that the slow judge takes whatever a path takes. The path takes each frame of the same key that the slow
-// judge takes, unless it has properties that a path does not judge (UDP checksum, other IPv4 ID or flags).
+// judge takes, unless a path does not judge its properties (UDP checksum, other IPv4 ID or flags).
 void expect_agreement(Path& path, const Frame& frame) {
     const bool fast = matches(path, frame);
     const ParsedFrame slow = parse_frame_for(kMacB, path.key().local, frame);
