@@ -454,7 +454,7 @@ def af_packet_and_socket(session):
 
 
 def af_xdp(session):
-    """Frames of path MTU 2048 behind the driver's own headroom."""
+    """Sends frames of path MTU 2048 after the driver's own headroom."""
     with machine.namespaces(2) as names:
         machine.join(*names, ('cxa', 'cxb'))
         for name, device in zip(names, ('cxa', 'cxb')):

@@ -202,7 +202,7 @@ TEST(JudgeResponsePacket, OnlyWhatWasAskedForIsTakenInItsSize) {
     EXPECT_EQ(judged(4, kPacketBytes), 2U);
     EXPECT_EQ(judged(5, kPacketBytes), kNone);  // not asked for yet
     EXPECT_EQ(judged(4, kPacketBytes - 1), kNone);
-    EXPECT_EQ(judged(4, kPacketBytes, 2 * kPacketBytes), kNone);  // behind its end
+    EXPECT_EQ(judged(4, kPacketBytes, 2 * kPacketBytes), kNone);  // after its end
     transfer.sent = transfer.sent_most = 7;
     EXPECT_EQ(judged(6, 8), 4U);
     EXPECT_EQ(judged(6, kPacketBytes), kNone);

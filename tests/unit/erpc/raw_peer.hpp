@@ -18,7 +18,7 @@ class RawPeer final : public roce::UdReceiver {
 public:
     struct Heard {
         Header header{};
-        std::vector<std::uint8_t> payload;  // behind the header
+        std::vector<std::uint8_t> payload;  // after the header
         roce::UdAddress from{};
 
         // Returns the control message of a control packet.
