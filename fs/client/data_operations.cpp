@@ -102,8 +102,7 @@ Task<Outcome<std::uint64_t>> reserve(ClientThread& thread, File& file, std::uint
 void extend_later(ClientThread& thread, File& file, std::uint64_t end, std::uint64_t generation) {
     thread.late().add({file.id, file.grant(), end, generation, coarse_now()});
     if (end > file.size.load(std::memory_order_relaxed)) {
-        file.size.store(end, std::memory_order_relaxed);  // reads up to there ask for the size at the same time, not
-                                                          // before
+        file.size.store(end, std::memory_order_relaxed);  // reads up to there ask for it at the same time
     }
 }
 

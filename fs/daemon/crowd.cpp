@@ -39,8 +39,7 @@ std::size_t Crowd::count_of(std::uint32_t user) const noexcept {
 std::size_t place_to_give_up(std::span<const std::uint32_t> users) {
     CAIRN_ASSERT(!users.empty());
     const auto worst = std::ranges::max_element(
-        users, {}, [users](std::uint32_t user) { return std::ranges::count(users, user); });  // the first one, which is
-                                                                                              // the oldest
+        users, {}, [users](std::uint32_t user) { return std::ranges::count(users, user); });  // the first is the oldest
     return static_cast<std::size_t>(worst - users.begin());
 }
 

@@ -20,8 +20,7 @@ namespace cairn::fs {
 class ForeignCalls {
 public:
     static constexpr std::uint32_t kMostCalls = 128;  // of one peer, those of its gateway's earlier life included
-    static constexpr Duration kGrace = seconds(10);   // after it, clients of a gateway are forgotten that is gone or
-                                                      // has restarted
+    static constexpr Duration kGrace = seconds(10);   // for clients whose gateway is gone or has restarted
 
     // Makes it. All arguments outlive it.
     ForeignCalls(copyrpc::Endpoint& endpoint, PeerLinks& links, worker::Worker& worker, PeerCounters& counters);

@@ -261,8 +261,7 @@ void Gateway::on_done(void* context, const rpc::CallResult& result) {
     }
     if (result.status == rpc::CallStatus::Disconnected || result.status == rpc::CallStatus::PeerLost) {
         sent->fails_at = self.worker_.now() + kPatience;
-        peer.waiting.push_front(std::move(sent));  // the link may be gone, which is not known yet, so a later turn
-                                                   // sends it
+        peer.waiting.push_front(std::move(sent));  // for a later turn: the link may be gone, unnoticed yet
         return;
     }
     if (result.status == rpc::CallStatus::ResponseTooLong && sent->answer < kLongAnswer) {

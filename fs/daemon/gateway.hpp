@@ -24,8 +24,7 @@ public:
     static constexpr std::uint32_t kMostPromised =
         copyrpc::RingShape(PeerLinkConfig::kRingBytes / copyrpc::kBlockBytes).charge_max() - 64;
     static constexpr Duration kPatience = seconds(5);               // time that a lost peer has to come back
-    static constexpr Duration kLeastPatience = milliseconds(1500);  // least time for each call: the peer may just be
-                                                                    // back
+    static constexpr Duration kLeastPatience = milliseconds(1500);  // for each call: the peer may just be back
 
     // Makes it. All arguments outlive it. `clients` gets the answers.
     Gateway(copyrpc::Endpoint& endpoint, PeerLinks& links, PeerMail& mail, worker::Worker& worker, ShardHost& clients,

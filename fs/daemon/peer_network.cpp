@@ -26,8 +26,7 @@ copyrpc::EndpointConfig endpoint_of(const PeerNetworkConfig& config) {
     endpoint.receives = kReceives;
     endpoint.sessions_max = sessions_of(cluster);
     endpoint.own_sessions = static_cast<std::uint16_t>(peers_of(cluster));
-    endpoint.host_sessions_max = endpoint.sessions_max;  // a host has many shards; PeerLinks limits connections without
-                                                         // a proof
+    endpoint.host_sessions_max = endpoint.sessions_max;  // a host has many shards; PeerLinks limits the unproven
     endpoint.calls_max = PeerMail::kMostCalls + cluster.shards() * (Gateway::kMostUnderWay + 1);
     endpoint.answer_bytes = 256;
     endpoint.message_bytes_max = 0;  // connections without a proof get no memory

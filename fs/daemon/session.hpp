@@ -9,8 +9,7 @@
 
 namespace cairn::fs {
 
-constexpr const char* kOneVersion = "run daemons and clients of one version";  // the remedy for messages that cannot be
-                                                                               // parsed
+constexpr const char* kOneVersion = "run daemons and clients of one version";  // the remedy for invalid messages
 
 struct Sessions::Session {
     OwnedFd socket;

@@ -50,13 +50,12 @@ struct SessionConfig {
     Welcome welcome{};  // sent to all clients; `client` is overwritten
     SipKey key{};       // for the clients' numbers
     std::uint32_t node = 0;
-    std::uint32_t nodes = 1;  // daemons that have the key
+    std::uint32_t nodes = 1;  // number of nodes; all have the key
     std::uint32_t max_clients = 32;
     std::uint32_t max_user_clients = 16;  // for each user except root and the daemon's own
     std::uint32_t own_user = 0;
     std::uint64_t buffer_bytes = std::uint64_t{64} << 20U;  // for one client's own buffers; 0: none
-    Duration say_every = seconds(1);                        // least time between two lines about clients: a log must
-                                                            // stay short
+    Duration say_every = seconds(1);                        // least time between lines about clients, to bound the log
     Duration patience = seconds(5);                         // how long a connection may take to send its Hello
     // Makes the answer to a CountersRequest.
     std::function<std::string()> counters_text{};

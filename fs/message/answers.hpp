@@ -116,8 +116,7 @@ struct AnswerHead {
 };
 
 // Errors without an errno. A client handles them itself.
-constexpr std::int32_t kErrorOtherShard = 10001;       // another shard has this, by the shard's table: get a newer
-                                                       // table
+constexpr std::int32_t kErrorOtherShard = 10001;       // by this shard's table another shard has it; get a newer table
 constexpr std::int32_t kErrorOtherGeneration = 10002;  // the file was cut meanwhile: get its attributes, and ask again
 constexpr std::int32_t kErrorMalformed = 10003;        // the request is invalid
 

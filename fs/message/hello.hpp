@@ -20,8 +20,7 @@ constexpr std::size_t kMostHelloBytes = 32768;  // for a Welcome: the table has 
 
 // The client's first message.
 struct Hello {
-    std::uint64_t client = 0;  // 0 for a new client; otherwise the number that a daemon gave it before that daemon was
-                               // lost
+    std::uint64_t client = 0;  // 0 for a new client; otherwise the number from an earlier daemon
 };
 
 // The daemon's answer: the facts of the file system that a client needs.

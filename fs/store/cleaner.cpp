@@ -6,8 +6,7 @@ namespace cairn::fs {
 
 namespace {
 
-constexpr std::size_t kMovedBytes = 8192;  // per entry, unless one record is longer; keeps the unused rest of units
-                                           // small
+constexpr std::size_t kMovedBytes = 8192;  // per entry, unless a record is longer; wastes little in units
 
 }  // namespace
 

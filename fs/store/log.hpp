@@ -54,8 +54,7 @@ private:
 // taken in advance. The medium and the map outlive the log.
 class Log {
 public:
-    static constexpr std::uint32_t kUnitsKept = 10;           // at least, for changes that give space back and for
-                                                              // cleaning
+    static constexpr std::uint32_t kUnitsKept = 10;  // at least; for changes that give space back, and cleaning
     static constexpr std::uint32_t kMostRecordBytes = 32768;  // in an entry
 
     Log(Medium& medium, BlockMap& map) : medium_(medium), map_(map) {}

@@ -48,10 +48,8 @@ struct Call {
     void* context = nullptr;
     std::uint64_t tag = 0;
     Instant deadline = Instant::never();
-    std::uint64_t trace = 0;  // tells the server's handler, if the system carries it, to which larger work the call
-                              // belongs
-    bool ends_with_endpoint = false;  // if true, the endpoint's end completes the call with Disconnected; otherwise the
-                                      // call is forgotten
+    std::uint64_t trace = 0;          // the larger work that the call belongs to, for the server's handler
+    bool ends_with_endpoint = false;  // true: the endpoint's end completes it with Disconnected; false: forgets it
 };
 
 using CallId = std::uint64_t;  // 0: none

@@ -110,8 +110,7 @@ Status serve(Endpoint& endpoint, Owner& owner) {
         [](void* context, const Request<Endpoint>& request) {
             const std::optional<In> value = Codec<In>::get(request.payload);
             if (value) {
-                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));  // if this fails, the
-                                                                                            // request is refused
+                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));  // else it is refused
             } else {
                 (void)request.decline();
             }

@@ -8,8 +8,7 @@
 namespace cairn::rpc {
 
 constexpr std::uint32_t kNoTimeLimit = 0;
-constexpr std::uint32_t kMostTimeLeft = 0xffffffff;  // microseconds; this value means this long or longer, and then the
-                                                     // server does not check the deadline
+constexpr std::uint32_t kMostTimeLeft = 0xffffffff;  // microseconds or more; the server then checks no deadline
 
 // Returns the deadline of a call that had `left_us` microseconds left at `since`.
 // mutants: rpc-time-left-deadline-of

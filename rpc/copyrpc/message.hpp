@@ -51,8 +51,7 @@ struct Message {
 
     bool answer = false;
     std::uint32_t call = 0;    // the caller's number of the call, 31 bits
-    std::uint16_t charge = 0;  // request: blocks of the promise that its answer may take, with the header of the
-                               // answer's batch
+    std::uint16_t charge = 0;  // request: blocks promised for its answer and the answer's batch header
     std::uint8_t type = 0;     // request
     Outcome outcome{};         // answer
     std::optional<Extension> extension{};

@@ -21,8 +21,7 @@ struct OneSidedWork {
     rpc::Completion completion = nullptr;
     void* context = nullptr;
     std::uint64_t tag = 0;
-    bool ends_with_endpoint = false;  // if true, the endpoint's end completes it with Disconnected; otherwise it is
-                                      // forgotten
+    bool ends_with_endpoint = false;  // true: the endpoint's end completes it with Disconnected; false: forgets it
 };
 
 // The operations of a session, oldest first. They are done in this order.

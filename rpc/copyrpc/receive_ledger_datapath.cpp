@@ -20,8 +20,7 @@ ReceiveLedger::ReceiveLedger(RingShape ring, std::uint32_t receives, Flow flow)
 bool ReceiveLedger::on_batch(BatchImmediate said) noexcept {
     const std::uint32_t skipped = said.wraps ? ring_.to_end(arrived_) : 0;
     const RingPosition begin = arrived_ + skipped;
-    const bool counted = flow_ == Flow::Credit;  // otherwise the peer knows which blocks are free, and which requests
-                                                 // are posted
+    const bool counted = flow_ == Flow::Credit;  // otherwise the peer knows what is free and posted
     const std::uint32_t taken = arrived_ - (counted ? returned_ : retired_);
     if (said.blocks == 0 || said.blocks > ring_.to_end(begin) || skipped > ring_.blocks() - taken ||
         said.blocks > ring_.blocks() - taken - skipped || (counted && receives_used_ == receives_max_)) {

@@ -46,8 +46,7 @@ struct Outstanding {
     rpc::IndexList tickets{};
     std::uint64_t lent_bytes = 0;
     GivenUp given_up{};
-    std::uint8_t still_looks = 0;  // successive looks at which other calls waited for ended ones, and none of those was
-                                   // answered
+    std::uint8_t still_looks = 0;  // looks in a row with other calls waiting for ended ones, none of which was answered
 };
 
 struct Session : rpc::LinkedSession {

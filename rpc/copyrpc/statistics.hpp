@@ -38,8 +38,7 @@ struct Statistics : rpc::RequestCounters {
     telemetry::Counter responses_received;
     telemetry::Counter calls_failed;
     telemetry::Counter late_answers;        // to calls that were cancelled or had passed their deadline
-    telemetry::Counter never_answering;     // sessions that ended because other calls waited for what their ended calls
-                                            // held
+    telemetry::Counter never_answering;     // sessions that ended for what their ended calls held
     telemetry::Counter requests_fetched;    // handled requests that were READ at their callers
     telemetry::Counter answers_written;     // written to callers' rooms, by themselves
     telemetry::Counter answers_put_off;     // with Flow::Read, because the peer's ring was full

@@ -36,8 +36,7 @@ constexpr Duration kPeerTimeout = seconds(2);  // silence after which a peer cou
 constexpr Duration kLeastPeerTimeout = kControlRetry * 2;
 constexpr std::uint32_t kMostTransfers = 65536;
 constexpr Duration kCookieLife = seconds(2);     // a client that connects returns the cookie within a round trip
-constexpr std::uint32_t kFarewellTries = 16384;  // flushes of the port that an endpoint's end may take to notify its
-                                                 // peers
+constexpr std::uint32_t kFarewellTries = 16384;  // flushes of the port while an endpoint's end notifies its peers
 constexpr std::size_t kResendsPerScan = 1024;    // lost requests that one scan sends again
 constexpr std::size_t kSessionsPerScan = 1024;
 constexpr std::uint32_t kControlsPerScan = 64;

@@ -12,8 +12,7 @@ namespace {
 
 // How long memory counts as scarce after it was last wanted. A client that waits for it is never silent for that long.
 constexpr Duration kPressure = kRtoMax + milliseconds(50);
-constexpr std::uint64_t kLargePart = 4;  // a request of more than this part of the memory does not make the others
-                                         // hurry
+constexpr std::uint64_t kLargePart = 4;  // a larger request than this part of the memory rushes no others
 
 constexpr Duration time_for(std::uint32_t message_bytes) noexcept {
     return milliseconds(message_bytes / ServerMessages::kSlowestBytesPerMs);

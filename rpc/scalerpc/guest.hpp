@@ -100,11 +100,9 @@ struct Guest {
         std::uint8_t type = 0;
         bool lacks_room = false;  // the last reserve() found no room
         Instant taken{};
-        Instant asked = Instant::never();  // when an entry first named the next request with this index; never() if
-                                           // none did
+        Instant asked = Instant::never();  // when an entry first named the index's next request; never(): none did
         rpc::MsgBuffer answer{};           // from reserve(), or for a request that waits for a thread
-        rpc::MsgBuffer request{};          // a copy, if it waits for a thread: its block may belong to another client
-                                           // in the next slice
+        rpc::MsgBuffer request{};          // a copy, if it waits for a thread: its block may be reused
     };
 
     struct Reads {

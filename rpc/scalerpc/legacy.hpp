@@ -15,8 +15,7 @@ namespace cairn::scalerpc {
 template <class Entry>
 class Legacy {
 public:
-    static constexpr int kEnough = 4;                    // if this many of the last eight requests were long, threads
-                                                         // get the type
+    static constexpr int kEnough = 4;                    // this many long ones of the last eight: threads get the type
     static constexpr Duration kTrialAfter = seconds(1);  // then its usual handler gets it back, on trial
 
     void set(std::uint8_t type, rpc::BackgroundHandler handler, void* context,

@@ -172,8 +172,7 @@ bool Server::decline(const RequestHandle& request) noexcept {
     if (found.kept == nullptr) {
         return false;
     }
-    declined_ = declined_ || found.kept->state != Guest::Taken::Later;  // if the request is kept, its handler has run
-                                                                        // already
+    declined_ = declined_ || found.kept->state != Guest::Taken::Later;  // if kept, its handler has run
     ++statistics_.requests_declined;
     end(found, Outcome::Declined, {});
     return true;

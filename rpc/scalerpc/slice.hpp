@@ -65,8 +65,7 @@ struct SliceView {
 };
 
 constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
-constexpr Duration kLead = microseconds(30);  // time before the slice's end at which the next group is read; at most
-                                              // half a slice
+constexpr Duration kLead = microseconds(30);  // the next group is read this long before a slice's end, or half a slice
 
 // If most clients need longer than a slice, slices wait for them. Slices do not wait for clients that need much longer
 // than most.
@@ -74,8 +73,7 @@ class Patience {
 public:
     static constexpr std::uint8_t kMostDoublings = 16;
     static constexpr Duration kMost = milliseconds(20);  // other clients wait that long
-    static constexpr std::int64_t kMostSlices = 10;  // slices for which a switch waits for its clients: other clients
-                                                     // wait that long
+    static constexpr std::int64_t kMostSlices = 10;  // most slices that a switch waits for clients, while others wait
     static constexpr std::int64_t kSlowParts = 4;    // a slow client needs longer than this many usual ones
 
     // Notes that a client was heard `after` it had been asked. A single very slow client hardly counts: the mean grows

@@ -95,8 +95,7 @@ public:
         }
         const Duration way = round - answer.held;
         if (knows_way_ && way > least_way_ * 2 + kJitter) {
-            least_way_ = Duration{least_way_.ns + least_way_.ns / 4 + kJitter.ns};  // the way may have become longer
-                                                                                    // for good
+            least_way_ = Duration{least_way_.ns + least_way_.ns / 4 + kJitter.ns};  // the way may be longer for good
             return Verdict::Slow;
         }
         least_way_ = knows_way_ ? std::min(way, least_way_) : way;

@@ -145,8 +145,7 @@ void ErpcScenario::check_progress() {
     const std::uint64_t lost_before = counters_.answers_lost;
     const std::size_t first = calls_.size();
     calling_ = true;
-    in_order_ = !world_.mix().node.scarce_memory && !world_.mix().node.runs_ahead;  // otherwise some requests are put
-                                                                                    // off
+    in_order_ = !world_.mix().node.scarce_memory && !world_.mix().node.runs_ahead;  // else some are put off
     world_.run_until(world_.now() + calling_again / 2);
     if (world_.mix().node.clock_jump_every.ns != 0) {
         for (auto& node : nodes_) {

@@ -67,8 +67,7 @@ struct ErpcNode {
     std::unique_ptr<erpc::Endpoint> endpoint;
     std::uint16_t credits = 0;
     std::vector<ClientSession> sessions;
-    std::vector<ClientSession> odd_sessions;  // sessions with the host that sends invalid packets; only their end is
-                                              // promised
+    std::vector<ClientSession> odd_sessions;  // sessions with the hostile host; only their end is promised
     std::vector<LateAnswer> late;
     std::map<std::uint64_t, LateAnswer> nested;             // by number of the inner call
     std::deque<std::vector<std::uint8_t>> nested_requests;  // by number of the inner call

@@ -8,8 +8,7 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::size_t kFirstForged = static_cast<std::size_t>(erpc::ControlType::Accepted);  // any host may send a
-                                                                                             // Connect
+constexpr std::size_t kFirstForged = static_cast<std::size_t>(erpc::ControlType::Accepted);  // all may send Connects
 constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::RequestRefused);
 
 // Forges the slot's next request or response, with other contents.
