@@ -37,8 +37,8 @@ struct Joined {
 // descriptors are replaced by ones that do nothing.
 class Membership {
 public:
-    // Joins the programs of the address. Errors: the address belongs to programs of another user; all slots are lent; a
-    // program of an earlier broker does not answer; the broker does not answer; no descriptor is left.
+    // Joins the programs of the address. Errors: the address belongs to programs of another user, all slots are lent,
+    // or no descriptor is left. A program of an earlier broker, or the broker itself, may also not answer.
     static Result<Joined> join(const MembershipConfig& config);
     Membership(const Membership&) = delete;
     Membership& operator=(const Membership&) = delete;
