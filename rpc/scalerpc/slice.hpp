@@ -54,7 +54,6 @@ struct SliceView {
     Duration length{};      // wanted length of the slice
     Duration quiet{};       // time since the last request
     Duration drain{};       // time in which each client is likely to ask once more
-    bool others = false;    // there is another group
     bool warming = false;   // the next group's requests are being read
     bool warm = false;      // all of them were read
     bool deserted = false;  // no client is served any more
@@ -139,13 +138,11 @@ private:
     return view.warming && (view.warm || view.warmed_for >= std::max(view.length, view.patience));
 }
 
-// Judges a slice. A quiet slice ends early. If the next slice is not ready, the present one goes on, and serves its
-// clients. Then answers announce its end, if the clients are likely to ask once more and no common clock ends it.
+// Returns the next step of a slice while there is another group. A quiet slice ends early. If the next slice is not
+// ready, the present one goes on, and serves its clients. Then answers announce its end, if the clients are likely to
+// ask once more and no common clock ends it.
 // mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
-    if (!view.others) {
-        return SliceStep::Go;
-    }
     const Duration part = view.length / kQuietParts;
     const bool quiet = view.deserted || (view.quiet >= part && view.elapsed >= part);
     const bool over = view.elapsed >= view.length;

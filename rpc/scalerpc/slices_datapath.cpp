@@ -54,6 +54,7 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     return any;
 }
 
+// mutants: scalerpc-slices-on-turn
 bool Slices::on_turn(Instant now, Broken& broken) {
     looks_again_ = false;
     // If this worker stood still, input of that time is read first: clients are not late because this worker was.
@@ -63,6 +64,9 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     last_turn_ = now;
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
+    }
+    if (is_alone()) {  // the slice does not end
+        return false;
     }
     SliceView seen = view(now);
     if (is_ready(seen)) {
@@ -107,7 +111,6 @@ SliceView Slices::view(Instant now) const noexcept {
     view.quiet = free ? now - slice_.last_request : Duration{};
     view.drain = Duration{
         std::min(slice_.length.ns / 2, kDrainRounds * view.elapsed.ns * census_.serving / (slice_.requests + 1))};
-    view.others = groups_.size() > 1 || next_.warming;
     view.warming = next_.warming;
     view.deserted = free && census_.serving == 0;
     view.warmed_for = now - next_.began;

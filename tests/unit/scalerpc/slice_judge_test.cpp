@@ -35,7 +35,6 @@ struct Case {
     const char* what;
     std::int64_t elapsed_us;
     std::int64_t quiet_us;
-    bool others;
     bool warming;
     bool warm;
     bool deserted;
@@ -45,22 +44,21 @@ struct Case {
 
 // Slices of 400 us; clients ask each 40 us.
 constexpr std::array kCases{
-    Case{"alone, for ever", 100000, 90000, false, false, false, false, 0, SliceStep::Go},
-    Case{"in the middle", 200, 1, true, false, false, false, 0, SliceStep::Go},
-    Case{"before its end", 361, 1, true, false, false, false, 0, SliceStep::Warm},
-    Case{"quiet from the beginning", 201, 201, true, false, false, false, 0, SliceStep::Warm},
-    Case{"quiet for less than half of it", 250, 199, true, false, false, false, 0, SliceStep::Go},
-    Case{"everybody has gone", 50, 1, true, false, false, true, 0, SliceStep::Warm},
-    Case{"the next one is read", 365, 1, true, true, false, false, 4, SliceStep::Go},
-    Case{"the next one was read, and clients ask once more", 365, 1, true, true, true, false, 4, SliceStep::Close},
-    Case{"the next one was read early", 250, 1, true, true, true, false, 4, SliceStep::Go},
-    Case{"over, and the next one is ready", 400, 1, true, true, true, false, 40, SliceStep::Switch},
-    Case{"over, and the next one is not", 400, 1, true, true, false, false, 40, SliceStep::Go},
-    Case{"over for long, and the next one was just read", 700, 1, true, true, true, false, 39, SliceStep::Close},
-    Case{"quiet, and the next one was just read", 250, 201, true, true, true, false, 4, SliceStep::Switch},
-    Case{"quiet, and the next one is read", 250, 201, true, true, false, false, 4, SliceStep::Go},
-    Case{"the next one is not ready for long", 800, 1, true, true, false, false, 400, SliceStep::Switch},
-    Case{"everybody has gone, the next one is ready", 50, 1, true, true, true, true, 4, SliceStep::Switch},
+    Case{"in the middle", 200, 1, false, false, false, 0, SliceStep::Go},
+    Case{"before its end", 361, 1, false, false, false, 0, SliceStep::Warm},
+    Case{"quiet from the beginning", 201, 201, false, false, false, 0, SliceStep::Warm},
+    Case{"quiet for less than half of it", 250, 199, false, false, false, 0, SliceStep::Go},
+    Case{"everybody has gone", 50, 1, false, false, true, 0, SliceStep::Warm},
+    Case{"the next one is read", 365, 1, true, false, false, 4, SliceStep::Go},
+    Case{"the next one was read, and clients ask once more", 365, 1, true, true, false, 4, SliceStep::Close},
+    Case{"the next one was read early", 250, 1, true, true, false, 4, SliceStep::Go},
+    Case{"over, and the next one is ready", 400, 1, true, true, false, 40, SliceStep::Switch},
+    Case{"over, and the next one is not", 400, 1, true, false, false, 40, SliceStep::Go},
+    Case{"over for long, and the next one was just read", 700, 1, true, true, false, 39, SliceStep::Close},
+    Case{"quiet, and the next one was just read", 250, 201, true, true, false, 4, SliceStep::Switch},
+    Case{"quiet, and the next one is read", 250, 201, true, false, false, 4, SliceStep::Go},
+    Case{"the next one is not ready for long", 800, 1, true, false, false, 400, SliceStep::Switch},
+    Case{"everybody has gone, the next one is ready", 50, 1, true, true, true, 4, SliceStep::Switch},
 };
 
 TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
@@ -70,7 +68,6 @@ TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
         view.length = microseconds(400);
         view.quiet = microseconds(one.quiet_us);
         view.drain = microseconds(40);
-        view.others = one.others;
         view.warming = one.warming;
         view.warm = one.warm;
         view.deserted = one.deserted;
@@ -83,7 +80,7 @@ TEST(ScalerpcSliceJudge, EndsSlicesOfACommonClockInTime) {
     SliceView view;
     view.elapsed = view.length = microseconds(400);
     view.drain = microseconds(40);
-    view.others = view.warming = view.warm = true;
+    view.warming = view.warm = true;
     view.ready_for = microseconds(1);
     EXPECT_EQ(judge_slice(view), SliceStep::Close);
     view.clocked = true;
@@ -155,7 +152,7 @@ TEST(ScalerpcSliceJudge, WaitsForSlowClientsForAsLongAsTheyNeed) {
     SliceView view;
     view.elapsed = view.warmed_for = microseconds(900);
     view.length = microseconds(400);
-    view.others = view.warming = true;
+    view.warming = true;
     EXPECT_EQ(judge_slice(view), SliceStep::Switch);
     view.patience = microseconds(901);
     EXPECT_EQ(judge_slice(view), SliceStep::Go);
