@@ -20,7 +20,7 @@ CLAUSE = re.compile(r'(?:who|whoever|whom|whose|what|those|that of)\b', re.I)
 
 
 def complaints(subject, body, changed):
-    """The rules that a message breaks; `changed` is the number of lines that its commit adds and removes."""
+    """Yields the rules that a message breaks; `changed` is the number of lines that its commit adds and removes."""
     match = SUBJECT.fullmatch(subject)
     if not match:
         yield 'the subject is not `area: verb object`, with areas in lower case'
@@ -33,7 +33,7 @@ def complaints(subject, body, changed):
 
 
 def git(root, *arguments):
-    """The output of git, or None if it fails: there may be no history, or no git."""
+    """Returns the output of git, or None if it fails: there may be no history, or no git."""
     try:
         done = subprocess.run(['git', *arguments], cwd=root, capture_output=True, text=True, check=False)
     except OSError:
@@ -42,7 +42,10 @@ def git(root, *arguments):
 
 
 def commits(root, chosen=None):
-    """(hash, subject, body, changed lines) of each commit of the range but merges; None without a history."""
+    """Returns (hash, subject, body, changed lines) of each commit of the range but merges; None without a history.
+
+    Lines of documents do not count: they say themselves what they are for.
+    """
     if chosen is None:
         last_change = git(root, 'log', '-1', '--format=%H', '--', OWN_PATH)
         if not last_change:
@@ -54,12 +57,14 @@ def commits(root, chosen=None):
     found = []
     for entry in log.split('\x1e')[1:]:
         commit, subject, body, counts = entry.split('\x1f')
-        found.append((commit, subject, body, sum(map(int, re.findall(r'\b\d+(?=\t)', counts)))))
+        found.append((commit, subject, body, sum(
+            int(added) + int(removed) for added, removed, path in re.findall(r'^(\d+)\t(\d+)\t(.*)', counts, re.M)
+            if not path.endswith('.md'))))
     return found
 
 
 def findings(root, chosen=None):
-    """A line for each rule that a commit breaks; None without a history."""
+    """Returns a line for each rule that a commit breaks; None without a history."""
     found = commits(root, chosen)
     if found is None:
         return None

@@ -455,6 +455,7 @@ class Commits(unittest.TestCase):
         commit('Rules', commits.OWN_PATH, '1')
         self.assertEqual(commits.findings(root), [])
         commit('net: change ten lines', 'a', 'a\n' * 10)
+        commit('docs: change eleven lines', 'a.md', 'a\n' * 11)
         commit('net: change eleven lines', 'a', 'a\n' * 21)
         (finding,) = commits.findings(root)
         self.assertIn('net: change eleven lines: 11 changed lines', finding)
