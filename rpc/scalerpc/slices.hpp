@@ -62,7 +62,6 @@ private:
     void send_away(Session& session, Instant now);
     void leave(Session& session) noexcept;
     void serve_all_if_alone();
-    [[nodiscard]] bool is_alone() const noexcept { return groups_.size() <= 1 && !next_.warming; }
     [[nodiscard]] SliceView view(Instant now) const noexcept;
 
     const EndpointConfig& config_;

@@ -30,6 +30,11 @@ void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::B
     }
 }
 
+// Returns true if the present slice ends for another one.
+bool has_successor(const Groups& groups, const NextSlice& next) noexcept {
+    return groups.size() > 1 || next.warming;
+}
+
 }  // namespace
 
 // With one entry a leaving client may ask for the next slice, or for the present one. A client in its own slice asks
@@ -65,7 +70,7 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
     }
-    if (is_alone()) {  // the slice does not end
+    if (!has_successor(groups_, next_)) {  // the slice does not end
         return false;
     }
     SliceView seen = view(now);
