@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kHelloInterval = milliseconds(20);
 constexpr Instant kLeaving = Instant::never();  // a value of UdSession::asked: the session ends with the next look,
                                                 // since its Bye has left by then
-constexpr std::int64_t kIdlePatience = 4;  // in peer timeouts: a caller that makes no calls is silent, too
+constexpr std::int64_t kIdlePatience = 4;       // in peer timeouts: a caller that makes no calls is silent, too
 
 std::array<std::uint64_t, 2> words_of(const net::IpAddress& address) {
     std::array<std::uint64_t, 2> words{};
