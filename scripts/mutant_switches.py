@@ -21,7 +21,6 @@ constexpr bool is(int number) noexcept {{
 }}
 }}  // namespace cairn_planted
 '''
-NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.S)
 ERROR = re.compile(r'^(?:\.\./)*([\w/.+-]+):(\d+):\d+: (?:fatal )?error', re.M)
 
 
@@ -32,46 +31,22 @@ class Body(typing.NamedTuple):
     end: int
 
 
-def blanked(text):
-    """Of the same length, with spaces for comments and literals."""
-    return NO_CODE.sub(lambda match: re.sub(r'[^\n]', ' ', match.group()), text)
-
-
-def body_within(text, start, end):
-    """(start, end) of the body of the function that text[start:end] defines, or None if it defines none."""
-    code = blanked(text[start:end]).rstrip()
-    opened, partner = [], None
-    for at, sign in enumerate(code):
-        if sign in '([{':
-            opened.append(at)
-        elif sign in ')]}':
-            if not opened:
-                return None
-            partner = opened.pop()
-    if opened or partner is None or not code.endswith('}') or '(' not in code[:partner]:
+def body_of(mutant, sources):
+    """Returns the body that has the whole fault within it, or None."""
+    function = sources.function_at(mutant.file, mutant.at)
+    if mutant.by_compiler or function is None or mutant.at < function.body or mutant.end >= function.end:
         return None
-    return start + partner + 1, start + len(code) - 1
-
-
-def body_of(mutant, marks):
-    """The body that has the whole fault within it, or None."""
-    place = marks[mutant['mark']]
-    if mutant.get('by') == 'compile' or place.path.suffix not in ('.hpp', '.cpp'):
-        return None
-    within = body_within(place.text, place.start, place.end)
-    if within is None or mutant['at'] < within[0] or mutant['at'] + len(mutant['original']) > within[1]:
-        return None
-    return Body(str(place.path), *within)
+    return Body(mutant.file, function.body, function.end - 1)
 
 
 class Switches:
     """The faults of a list that have a switch, by body; written into a copy of the sources and taken out again."""
 
-    def __init__(self, mutants, marks):
-        self.texts = {str(place.path): place.text for place in marks.values()}
+    def __init__(self, mutants, sources):
+        self.text = sources.text
         self.bodies = collections.defaultdict(dict)  # body: {number: mutant}
         for number, mutant in enumerate(mutants, 1):
-            if (body := body_of(mutant, marks)) is not None:
+            if (body := body_of(mutant, sources)) is not None:
                 self.bodies[body][number] = mutant
         self.written = {}  # file: [(first line, last line, body)]
 
@@ -96,15 +71,13 @@ class Switches:
 
     def text_with(self, file, bodies):
         """The file with its faults beside what it does."""
-        text, made, at = self.texts[file], f'#include "{HEADER}"\n', 0
+        text, made, at = self.text(file), f'#include "{HEADER}"\n', 0
         lines = self.written[file] = []
         for body in sorted(bodies, key=lambda body: body.start):
             made += text[at:body.start]
             first = made.count('\n') + 1
             for number, mutant in self.bodies[body].items():
-                behind = mutant['at'] + len(mutant['original'])
-                faulty = text[body.start:mutant['at']] + mutant['replacement'] + text[behind:body.end]
-                made += f' if (::cairn_planted::is({number})) {{{faulty}}} else'
+                made += f' if (::cairn_planted::is({number})) {{{mutant.planted(text, body.start, body.end)}}} else'
             made += f' {{{text[body.start:body.end]}}}\n'
             lines.append((first, made.count('\n') + 1, body))
             at = body.end
@@ -118,7 +91,7 @@ class Switches:
             if chosen:
                 files[body.file].append(body)
         for file in {*files, *self.written}:
-            text = self.text_with(file, files[file]) if files[file] else self.texts[file]
+            text = self.text_with(file, files[file]) if files[file] else self.text(file)
             if (root / file).read_text(encoding='utf-8') != text:
                 (root / file).write_text(text, encoding='utf-8')
 

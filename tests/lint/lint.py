@@ -14,6 +14,7 @@ import sys
 
 import objects
 import sentences
+from functions import code_of, find_functions, without_comments
 
 CODE = ('.cpp', '.hpp')
 TEXT = CODE + ('.build', '.in', '.md', '.py', '.toml', '.txt')
@@ -26,7 +27,6 @@ HEADER_LINES, SOURCE_LINES, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 70, 120
 # The words are assembled here so that this file does not contain them.
 UNFINISHED = re.compile(r'\b(' + '|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')) + r')\b')
 MACHINE_PATH = re.compile(r'(?<![\w.})])/(home|root|work|Users)/\w')
-MUTANT_MARK = re.compile(r'^( *)(//|#) mutants: (.*)\n', re.M)  # of scripts/mutants; not counted in sizes
 LIBRARIES = ('lib/', 'fs/client/', 'apps/run/shim/')  # they run in programs that are not ours
 IN_DATAPATH = (
     (r'\bnew\b', 'allocates'), (r'\b(m|c|re)alloc\b', 'allocates'), (r'\bmake_(unique|shared)\b', 'allocates'),
@@ -46,15 +46,6 @@ def files(root):
             if path.endswith(TEXT) or path.startswith(TOOLS):
                 with open(os.path.join(root, path), encoding='utf-8') as file:
                     yield path, file.read()
-
-
-def without_comments(text):
-    """Returns the same lines without comments and the insides of literals."""
-    def shorter(match):
-        kept = '""' if match.group().endswith('"') else "' '" if match.group()[0] == "'" else ''
-        return kept + '\n' * match.group().count('\n')
-    pattern = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''
-    return re.sub(pattern, shorter, text, flags=re.S)
 
 
 def folder_of(dep):
@@ -114,63 +105,23 @@ def check_layers(path, text, rules):
             yield number, f'{name}: the project is not a system header'
 
 
-def kind_of_brace(before):
-    """Returns the kind of a { by the words before it: 'scope' (contains functions), 'function' or 'value'."""
-    before = before.rstrip(' ') if before.endswith((' ', '\n')) else before + '#'
-    if before.endswith(('#', '=', '(', ',', 'return')):  # clang-format puts a space before all others
-        return 'value'
-    heading = re.sub(r'operator\s*[^\s\w(]+', 'operator', before)
-    heading = re.sub(r'\balignas\([^()]*\)|\[\[.*?\]\]', '', heading, flags=re.S)
-    for brackets in (r'\([^()]*\)', r'<[^<>]*>'):
-        while (smaller := re.sub(brackets, '%' if brackets[1] == '(' else '', heading)) != heading:
-            heading = smaller
-    if '%' in heading:
-        return 'function'
-    return 'scope' if re.search(r'\b(namespace|class|struct|union|enum|extern)\b', heading) else 'value'
-
-
-def function_lengths(text):
-    """Yields (first line, lines) of each function, heading and braces; a lambda counts with the function that contains
-    it."""
-    code = re.sub(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', lambda match: '\n' * match.group().count('\n'),
-                  without_comments(text), flags=re.M)
-
-    def line_of(at):
-        return code.count('\n', 0, at) + 1
-
-    open_braces, start, first = [], 0, 0  # a heading begins at `start`
-    for match in re.finditer(r'[{};]|\b(?:public|protected|private):', code):
-        mark, heading = match.group(), code[start:match.start()]
-        closed = open_braces.pop() if mark == '}' and open_braces else None
-        if mark == '{':
-            open_braces.append('value' if 'function' in open_braces else kind_of_brace(heading))
-            if open_braces.count('function') == 1 and open_braces[-1] == 'function':
-                first = line_of(start + len(heading) - len(heading.lstrip()))
-        if closed == 'function':
-            yield first, line_of(match.start()) - first + 1
-        ends_statement = mark not in '{}' and not {'function', 'value'} & set(open_braces)
-        if ends_statement or closed in ('function', 'scope') or mark == '{' and open_braces[-1] == 'scope':
-            start = match.end()
-
-
 def check_sizes(path, text, _):
     if not path.endswith(CODE):
         return
-    lines = MUTANT_MARK.sub('', text).count('\n')
+    lines = text.count('\n')
     limit = HEADER_LINES if path.endswith('.hpp') else SOURCE_LINES
     if lines > limit:
         yield 1, f'{lines} lines, {limit} are allowed'
-    for first, length in function_lengths(text):
+    for function in find_functions(text):
+        length = text.count('\n', function.start, function.end) + 1
         if length > FUNCTION_LINES:
-            yield first, f'a function of {length} lines, {FUNCTION_LINES} are allowed'
+            yield text.count('\n', 0, function.start) + 1, f'a function of {length} lines, {FUNCTION_LINES} are allowed'
 
 
 def check_objects(path, text, _):
     if not path.endswith(CODE) or path.startswith('tests/'):
         return
-    code = re.sub(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', lambda match: '\n' * match.group().count('\n'),
-                  without_comments(text), flags=re.M)
-    found = list(objects.objects(code))
+    found = list(objects.objects(code_of(text)))
     has = {name: (functions, fields) for _, name, functions, fields in found}
     for listed, (functions, fields, _) in objects.LARGE.items():
         now = has.get(listed.split(':')[1], (0, 0)) if listed.startswith(f'{path}:') else (functions, fields)

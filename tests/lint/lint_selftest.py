@@ -18,9 +18,10 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(ROOT, 'scripts'))
 import commits  # noqa: E402
 import lint  # noqa: E402
-import mutant_marks  # noqa: E402
+import mutant_places  # noqa: E402
 import mutant_runs  # noqa: E402
 import mutant_switches  # noqa: E402
+from functions import find_functions  # noqa: E402
 
 HEADER = '// A sample.\n#pragma once\n'
 SOURCE = '// A sample.\n'
@@ -48,7 +49,7 @@ SENTENCES = [
         'by ' + 'who', 'for ' + 'whom', 'of ' + 'who', 'to ' + 'who', 'from ' + 'who', 'by\nwho' + 'ever')),
     *((path, text.format(words), VERB) for words in ('Of all ports', 'The same for ports', 'The same', 'Likewise')
       for path, text in (('lib/net/x.hpp', '// {}.\nint f(int a);\n'),
-                         ('lib/net/x.hpp', '    // {}.\n    // mutants: a\n    [[nodiscard]] bool f() const {{\n'),
+                         ('lib/net/x.hpp', '    // {}.\n    [[nodiscard]] bool f() const {{\n'),
                          ('lib/net/x.hpp', '// {}.\ntemplate <class T>\nstd::vector<T> f(T a);\n'),
                          ('scripts/x.py', 'def f():\n    """{}."""\n'))),
     ('lib/net/x.cpp', '// ' + LONG, '31 words'),
@@ -62,7 +63,7 @@ SENTENCES = [
 # path, text
 PLAIN = [
     ('lib/net/x.cpp', 'int a;  // What is it?\n// It is read by a peer who asks. f() tells what it is; those end.\n'),
-    ('lib/net/x.cpp', '// mutants: who-asks\nf("who");\n// He asks "Who is it".\n'),
+    ('lib/net/x.cpp', 'f("who");\n// He asks "Who is it".\n'),
     ('lib/net/x.cpp', '// A packet of ten\n// what it holds\nint a;  // the first\nint b;  // the second\n'),
     ('lib/net/x.cpp', 'f("what answers is none");\n'),
     ('scripts/bench_findings.py', "f('what is left is little')\n"),
@@ -157,7 +158,6 @@ GOOD = [
     ('layers', 'apps/sim/x.cpp', '#include "rpc/sim/erpc_scenario.hpp"\n#include "lib/sim/link.hpp"\n'),
     ('sizes', 'lib/net/x.hpp', 'int a;\n' * 200),
     ('sizes', 'lib/net/x.cpp', 'int a;\n' * 350),
-    ('sizes', 'lib/net/x.hpp', '// mutants: a\nint a;\n' * 200),
     ('sizes', 'lib/net/x.cpp', 'void f() {\n' + '    g();\n' * 68 + '}\n'),
     ('sizes', 'lib/net/x.cpp', 'constexpr int kTable[] = {\n' + '    1,\n' * 100 + '};\n'),
     ('tokens', 'lib/net/x.hpp', HEADER + '#include "lib/base/types.hpp"\n'),
@@ -184,19 +184,20 @@ FUNCTIONS = {  # a function of three lines each
     'beside a macro': '#define M(a) \\\n    do {       \\\n    } while (a)\nvoid f() {\n    M(1);\n}\n',
 }
 
-MARKED = {  # the file, the text before the mark, the place, the text after it
-    'a function': ('x.cpp', '', 'int f() {\n    return 1;\n}\n', 'int g();\n'),
-    'a heading of two lines': ('x.cpp', '', 'int f(int a,\n      int b) {\n    return a;\n}\n', 'int g();\n'),
-    'a template': ('x.cpp', '', 'template <class T>\nint f() {\n    return 1;\n}\n', 'int g();\n'),
-    'initialisers in braces': ('x.cpp', '', 'A::A()\n    : a_{1},\n      b_{2} {\n    f();\n}\n', 'int g();\n'),
-    'a member of one line': ('x.hpp', 'class A {\n', '    int f() { return 1; }\n', '    int g() { return 1; }\n};\n'),
-    'a constant': ('x.cpp', '', 'constexpr int kA =\n    1;\n', 'constexpr int kB = 1;\n'),
-    'a table': ('x.cpp', '', 'constexpr int kA[] = {\n    1,\n    2,\n};\n', 'int g();\n'),
-    'brackets that are none': ('x.cpp', '', 'int f() {\n    g("}");  // };\n    return \'}\';\n}\n', 'int g();\n'),
-    'a function in Python': ('x.py', '', 'def f():\n    a = 1\n\n    return (a\n    )\n', '\ndef g():\n    pass\n'),
-    'a method in Python': ('x.py', 'class A:\n', '    def f(self):\n        a()\n', '\n    def g(self):\n        0\n'),
-    'a function of a shell': ('x', '', 'f() {\n    g\n\n    h\n}\n', '\ng\n'),
-    'lines of a shell': ('x', 'f\n', 'if g; then\n    h\nfi\nk\n', '\ng\n'),
+NAMED = {  # a source, and the name of each function in it with what its braces hold
+    'int f(int a,\n      int b) {\n    return a;\n}\nint g();\n': [('f', '\n    return a;\n')],
+    'namespace a {\nvoid A<T>::f() {}\n}\n': [('A::f', '')],
+    'struct A final : B<int> {\n    ~A() {}\n    struct C {\n        int f() { return 1; }\n    };\n    void g() {}\n}':
+        [('A::~A', ''), ('A::C::f', ' return 1; '), ('A::g', '')],
+    'template <class T>\nauto f(T a) -> decltype(a) { return {}; }  // }\n': [('f', ' return {}; ')],
+    'A::A(int a) : a_{a}, b_(2) { g("}"); }\n': [('A::A', ' g("}"); ')],
+    'bool A::operator<(const A<B>& a) const { return f(a); }\n': [('A::operator<', ' return f(a); ')],
+    'void operator()(int a) noexcept(true) {}\n': [('operator()', '')],
+    '[[nodiscard]] static std::function<int(int)> f() { return [](int a) { return a; }; }\n':
+        [('f', ' return [](int a) { return a; }; ')],
+    'void f() {\n    struct A {\n        void g() {}\n    };\n}\n':
+        [('f', '\n    struct A {\n        void g() {}\n    };\n')],
+    'int f();\nint a{1};\nenum class A { B };\nconst A kA[] = {\n    {f(1), 2},\n    {f(1), 2},\n};\n': [],
 }
 
 
@@ -217,7 +218,12 @@ class Lint(unittest.TestCase):
     def test_functions_are_found_and_measured(self):
         for name, text in FUNCTIONS.items():
             with self.subTest(name):
-                self.assertEqual([length for _, length in lint.function_lengths(text)], [3])
+                self.assertEqual([text.count('\n', each.start, each.end) for each in find_functions(text)], [2])
+
+    def test_functions_have_names_and_bodies(self):
+        for text, named in NAMED.items():
+            with self.subTest(text):
+                self.assertEqual([(each.name, text[each.body:each.end - 1]) for each in find_functions(text)], named)
 
 
 class Tree(unittest.TestCase):
@@ -290,21 +296,19 @@ class Tree(unittest.TestCase):
 class Mutants(unittest.TestCase):
     """scripts/mutants --check in a tree with one list and one source."""
 
-    SOURCE = '// mutants: net-f\nint f() {\n    return 1;\n}\n'
+    SOURCE = 'int f() {\n    return 1;\n}\n\nint A::g() {\n    return 2;\n}\n\nint h() {\n    return 2;\n}\n'
 
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'scripts/mutant_runs.py',
+        for path in ('scripts/mutants', 'scripts/mutant_places.py', 'scripts/mutant_runs.py',
                      'scripts/mutant_switches.py', 'tests/lint/lint.py', 'tests/lint/objects.py',
-                     'tests/lint/sentences.py'):
+                     'tests/lint/sentences.py', 'tests/lint/functions.py'):
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(os.path.join(ROOT, path), self.root / path)
 
-    def complaint(self, source=SOURCE, mark='net-f', original='return 1;', replacement='return 2;', other=''):
-        entry = {'name': 'f is off', 'mark': mark, 'original': original, 'replacement': replacement}
-        lines = [f'{key} = "{value}"\n' for key, value in entry.items()]
-        for path, text in (('tests/mutants/net.toml', f'[[mutant]]\n{"".join(lines)}tests = ["f_test"]\n'),
-                           ('lib/net/f.cpp', source), ('apps/other.py', other)):
+    def complaint(self, entry='["return 1;", "return 3;", "f_test"]', table='"lib/net/f.cpp"'):
+        for path, text in (('tests/mutants/net.toml', f'[{table}]\n"it is off" = {entry}\n'),
+                           ('lib/net/f.cpp', self.SOURCE), ('apps/other.py', 'unlike = 1\n')):
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text, encoding='utf-8')
         done = subprocess.run([sys.executable, self.root / 'scripts/mutants', '--check'], capture_output=True,
@@ -313,93 +317,80 @@ class Mutants(unittest.TestCase):
         return done.stderr.strip()
 
     def test_an_entry_that_fits_passes(self):
-        self.assertEqual(self.complaint(), '')
+        for fits in ({}, {'table': '"lib/net/f.cpp".f'}, {'entry': '["return 1;", "", "compile"]'},
+                     {'entry': '["return 2;", "", "t"]', 'table': '"lib/net/f.cpp"."A::g"'},
+                     {'entry': '["return 2;", "", "t"]', 'table': '"lib/net/f.cpp".g'},
+                     {'entry': '["unlike = 1", "", "t"]', 'table': '"apps/other.py"'}):
+            with self.subTest(fits):
+                self.assertEqual(self.complaint(**fits), '')
 
-    def test_an_entry_that_does_not_fit_is_named(self):
-        twice = self.SOURCE.replace('return 1;', 'return 1;\n    return 1;')
-        beyond = self.SOURCE + 'int g() {\n    return 3;\n}\n'
+    def test_an_entry_that_does_not_fit_is_named_with_its_remedy(self):
+        of, within = '"lib/net/f.cpp"', 'net: lib/net/f.cpp'
         for complaint, wrong in (
-                ('net: f is off: no source has the mark net-g', {'mark': 'net-g'}),
-                ('net: f is off: the original text stands 0 times below the mark net-f of lib/net/f.cpp:1',
-                 {'original': 'return 3;'}),
-                ('net: f is off: the original text stands 0 times below the mark net-f of lib/net/f.cpp:1',
-                 {'original': 'return 3;', 'source': beyond}),
-                ('net: f is off: the original text stands 2 times below the mark net-f of lib/net/f.cpp:1',
-                 {'source': twice}),
-                ('net: f is off: changes nothing', {'replacement': 'return 1;'})):
+                (f'{within}: it is off: the text stands 2 times in lib/net/f.cpp; it stands in line 6 (A::g), '
+                 'line 10 (h): name the function or quote more', {'entry': '["return 2;", "", "t"]'}),
+                (f'{within} h: it is off: the text stands 0 times in h of lib/net/f.cpp; it stands in line 2 (f): '
+                 'name the function or quote more', {'table': f'{of}.h'}),
+                (f'{within} B::f: it is off: the text stands 0 times in lib/net/f.cpp, which has no function B::f; '
+                 'it stands in line 2 (f): name the function or quote more', {'table': f'{of}."B::f"'}),
+                (f'{within}: it is off: the text stands 0 times in lib/net/f.cpp; apps/other.py has it: name that file',
+                 {'entry': '["unlike = 1", "", "t"]'}),
+                (f'{within}: it is off: the text stands 0 times in lib/net/f.cpp; no file has it: quote it anew',
+                 {'entry': '["return 4;", "", "t"]'}),
+                ('net: lib/f.cpp: it is off: there is no file lib/f.cpp; lib/net/f.cpp has it: name that file',
+                 {'table': '"lib/f.cpp"'}),
+                (f'{within}: it is off: it changes nothing', {'entry': '["return 1;", "return 1;", "t"]'}),
+                (f'{within}: it is off: it is no ["original text", "replacement", "test", ...]',
+                 {'entry': '["return 1;", "return 3;"]'})):
             with self.subTest(complaint=complaint):
                 self.assertEqual(self.complaint(**wrong), f'mutants: {complaint}')
 
-    def test_a_mark_that_stands_twice_is_complained_of(self):
-        self.assertEqual(self.complaint(other='\n# mutants: net-f\na = 1\n'),
-                         'mutants: apps/other.py:2: the mark net-f stands at lib/net/f.cpp:1, too')
-
-    def test_a_mark_that_no_list_uses_is_complained_of(self):
-        self.assertEqual(self.complaint(other='# mutants: net-h\na = 1\n'),
-                         'mutants: apps/other.py:1: no list uses the mark net-h')
-
-    def test_a_mark_that_is_spelt_otherwise_is_complained_of(self):
-        self.assertIn('not "net_h"', self.complaint(other='# mutants: net_h\na = 1\n'))
-
-    def test_a_place_ends_with_its_definition(self):
-        for name, (path, before, place, behind) in MARKED.items():
-            with self.subTest(name):
-                indentation = place[:len(place) - len(place.lstrip())]
-                sign = '//' if path.endswith(lint.CODE) else '#'
-                text = f'{before}{indentation}{sign} mutants: a\n{place}{behind}'
-                ((key, found),) = mutant_marks.places_of(path, text)
-                self.assertEqual((key, found.text[found.start:found.end].rstrip('\n')), ('a', place.rstrip('\n')))
+    def test_all_entries_that_do_not_fit_are_named(self):
+        complaints = self.complaint(entry='["x", "", "t"]\n"it is odd" = ["y", "", "t"]')
+        self.assertEqual([line.split(': ')[3] for line in complaints.splitlines()], ['it is off', 'it is odd'])
 
 
 class Switches(unittest.TestCase):
     """Faults of functions in one build."""
 
-    SOURCE = ('// mutants: net-f\nint f(int a) {\n    return a + 1;\n}\n\n'
-              '// mutants: net-t\nconstexpr int t[] = {1};\n\nint main() { return f(0); }\n')
+    SOURCE = ('int f(int a) {\n    return a + 1;\n}\n\nconstexpr int t[] = {1};\n\n'
+              'struct A {\n    int f() { return 5; }\n};\nint main(int n, char**) { return n < 2 ? f(0) : A{}.f(); }\n')
 
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         (self.root / 'lib').mkdir()
         self.file = self.root / 'lib/f.cpp'
         self.file.write_text(self.SOURCE, encoding='utf-8')
-        self.marks = dict(mutant_marks.places_of(pathlib.Path('lib/f.cpp'), self.SOURCE))
 
     def switches(self, *faults):
-        mutants = [{'mark': mark, 'original': original, 'replacement': replacement, 'tests': ['f'],
-                    'at': self.SOURCE.index(original)} for mark, original, replacement in faults]
-        return mutant_switches.Switches(mutants, self.marks)
+        mutants = [mutant_places.Mutant('', 'lib/f.cpp', self.SOURCE.index(original), original, replacement, ('f',),
+                                        False) for original, replacement in faults]
+        return mutant_switches.Switches(mutants, mutant_places.Sources(self.root))
 
     def compile(self):
         return subprocess.run(['g++', '-std=c++20', '-I', '.', '-o', 'f', 'lib/f.cpp'], cwd=self.root,
                               capture_output=True, text=True, check=False).stderr
 
-    def result(self, number=''):
-        return subprocess.run([self.root / 'f'], env={mutant_switches.VARIABLE: number}, check=False).returncode
-
-    def test_a_body_is_found_whatever_stands_before_it(self):
-        for text, body in (('int f() { return 1; }\n', ' return 1; '),
-                           ('F::F() : a_{1}, b_(2) { go("}"); }', ' go("}"); '),
-                           ('auto f() -> int { return {}; }  // }', ' return {}; '), ('f() {}', '')):
-            with self.subTest(text):
-                start, end = mutant_switches.body_within(text, 0, len(text))
-                self.assertEqual(text[start:end], body)
-        for text in ('int f();\n', 'int a{1};', 'struct F {\n    int f() { return 1; }\n};\n', 'enum class A { B }',
-                     '}'):
-            with self.subTest(text):
-                self.assertIsNone(mutant_switches.body_within(text, 0, len(text)))
+    def result(self, number='', *arguments):
+        return subprocess.run([self.root / 'f', *arguments], env={mutant_switches.VARIABLE: number},
+                              check=False).returncode
 
     def test_a_number_chooses_the_fault(self):
-        switches = self.switches(('net-f', 'a + 1', 'a + 2'), ('net-t', '{1}', '{2}'), ('net-f', 'a + 1', 'a + 3'))
-        self.assertEqual([number for number, _ in switches.mutants()], [1, 3])
+        switches = self.switches(('a + 1', 'a + 2'), ('{1}', '{2}'), ('a + 1', 'a + 3'), ('return 5', 'return 6'))
+        self.assertEqual([number for number, _ in switches.mutants()], [1, 3, 4])
         switches.write(self.root)
         self.assertEqual(self.compile(), '')
         self.assertEqual([self.result(number) for number in ('', '1', '2', '3')], [1, 2, 1, 3])
+        self.assertEqual([self.result(number, 'A') for number in ('', '4')], [5, 6])
         switches.take_out(self.root)
         self.assertEqual(self.file.read_text(encoding='utf-8'), self.SOURCE)
         self.assertFalse((self.root / mutant_switches.HEADER).exists())
 
+    def test_a_fault_outside_the_body_has_no_switch(self):
+        self.assertEqual(self.switches(('int a)', 'long a)'), ('int f() { return', 'long f() { return')).mutants(), [])
+
     def test_what_the_compiler_refuses_has_no_switch(self):
-        switches = self.switches(('net-f', 'a + 1', 'a +'), ('net-f', 'return a', 'return b'))
+        switches = self.switches(('a + 1', 'a +'), ('return a', 'return b'))
         switches.write(self.root)
         self.assertEqual(switches.drop_refused('somewhere else: error'), 0)
         self.assertEqual(switches.drop_refused(self.compile()), 1)

@@ -9,6 +9,8 @@ import itertools
 import re
 import tokenize
 
+from functions import NO_CODE
+
 MOST_WORDS = 30
 
 OPENING = re.compile(r'[\s(*_\[]*(who|whoever|whom|whose|what|those|that of)\b(?! to\b)', re.I)
@@ -20,10 +22,7 @@ LIST_ITEM = re.compile(r'\s*(?:[-*•]|\d+[.)])\s+')
 TABLE_LINE = re.compile(r'\S {2,}\S')  # columns, or a drawing: no sentence
 GENERATED = re.compile(r'<!-- Made by [^\n]*: begin -->.*?<!-- Made by [^\n]*: end -->', re.S)
 
-CPP_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'',
-                       re.S)
-MARK = re.compile(r'\s*mutants: ')
-BEFORE_FUNCTION = re.compile(r'(?:\s*//[ ]mutants:[^\n]*\n|\s*template\s*<[^\n]*>\s*\n|\s*\[\[[^\]]*\]\])*\s*')
+BEFORE_FUNCTION = re.compile(r'(?:\s*template\s*<[^\n]*>\s*\n|\s*\[\[[^\]]*\]\])*\s*')
 FUNCTION = re.compile(r'(?!(?:case|class|co_\w+|delete|else|enum|for|if|namespace|new|return|static_assert|struct|'
                       r'switch|throw|typedef|union|using|while)\b)[\w:<>,*&\s]+[\s*&](?:[\w:~]+|operator[^\w\s(]+)\(')
 
@@ -82,13 +81,13 @@ def cpp(text):
     """Yields the paragraphs of comments in C++."""
     comments = []
     line, last = 1, 0
-    for match in CPP_TOKEN.finditer(text):
+    for match in NO_CODE.finditer(text):
         line += text.count('\n', last, match.start())
         last = match.start()
         start = text.rfind('\n', 0, last) + 1
         token = match.group()
         alone = not text[start:last].strip()
-        if token.startswith('//') and not MARK.match(token[2:]):
+        if token.startswith('//'):
             comments.append((line, last - start, alone, token[2:].lstrip('/!')))
         elif token.startswith('/*'):
             for number, each in enumerate(token[2:-2].split('\n'), line):
@@ -126,7 +125,7 @@ def python(text):
                 yield from paragraphs(lines, isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     comments = [(*token.start, not token.line[:token.start[1]].strip(), token.string[1:])
                 for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT]
-    for block in comment_blocks([each for each in comments if not re.match(r'!| mutants: | noqa', each[3])]):
+    for block in comment_blocks([each for each in comments if not re.match(r'!| noqa', each[3])]):
         yield from paragraphs(block)
     yield from python_literals(tree, docstrings)
 
@@ -135,7 +134,7 @@ def shell(text):
     """Yields the paragraphs of comments of a shell script or a build file."""
     comments = []
     for number, line in enumerate(text.split('\n'), 1):
-        if match := re.match(r'(\s*)#(?! mutants: |!)(.*)', line):
+        if match := re.match(r'(\s*)#(?!!)(.*)', line):
             comments.append((number, len(match.group(1)), True, match.group(2)))
         elif (match := re.match(r'(.*\S\s+)# (.*)', line)) and not re.search(r'["\']', match.group(1)):
             comments.append((number, len(match.group(1)), False, ' ' + match.group(2)))
