@@ -59,7 +59,6 @@ constexpr std::array<Quirk, 5> kQuirks{{
 constexpr Quirk kOrdinaryNic{"", QueueUse::Rss, false, false, false, "", 0, 0, 0, 0, false, SentMemory::Mapped};
 constexpr Quirk kOrdinarySoftware{"", QueueUse::Rss, false, false, false, "", 0, 0, 0, 0, false, SentMemory::Eal};
 
-// mutants: pmd-device-quirk-of
 const Quirk& quirk_of(const DeviceFacts& facts) noexcept {
     const auto* found = std::find_if(kQuirks.begin(), kQuirks.end(),
                                      [&facts](const Quirk& quirk) { return quirk.driver == facts.driver; });
@@ -80,7 +79,6 @@ struct LargestFrame {
     std::string remedy;
 };
 
-// mutants: pmd-device-largest-frame
 LargestFrame largest_frame(const DeviceWish& wish) {
     const std::uint32_t of_path_mtu = kEthernetHeader + ip_bytes_for(wish.path_mtu_bytes);
     if (wish.frame_bytes > of_path_mtu) {
@@ -119,7 +117,6 @@ Status choose_dictated_room(const Quirk& quirk, const DeviceFacts& facts, const 
 }
 
 // Chooses the room: a buffer holds a whole frame of the largest size.
-// mutants: pmd-device-choose-room
 Status choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     if (!quirk.room_argument.empty()) {
         return choose_dictated_room(quirk, facts, wish, plan);
@@ -211,7 +208,6 @@ std::uint32_t devarg_number(const std::string& devargs, const std::string& key, 
     return otherwise;
 }
 
-// mutants: pmd-device-memory-of
 SentMemory memory_of(const DeviceFacts& facts) {
     // The peer finds packets by their place in EAL's memory.
     return shares_its_memory(facts) ? SentMemory::Eal : quirk_of(facts).memory;
@@ -253,7 +249,6 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
     return plan;
 }
 
-// mutants: pmd-device-workers-in-common
 Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, const DeviceWish& wish) {
     std::uint16_t workers = wish.workers;
     for (const DeviceFacts& facts : devices) {
@@ -266,7 +261,6 @@ Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, co
     return workers;
 }
 
-// mutants: pmd-device-largest-path-mtu
 std::uint16_t largest_path_mtu(const DeviceFacts& facts, DeviceWish wish) {
     for (wish.path_mtu_bytes = 4096; wish.path_mtu_bytes >= 256; wish.path_mtu_bytes /= 2) {
         const Result<DevicePlan> plan = plan_device(facts, wish);

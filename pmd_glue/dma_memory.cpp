@@ -36,7 +36,6 @@ bool shares_eal_memory() {
 // The memory that the process has registered with EAL.
 class Known final : public mem::CountedRanges::Keeper {
 public:
-    // mutants: pmd-dma-known-make
     bool make(Range piece) override {
         if (shares_eal_memory()) {
             return false;
@@ -85,7 +84,6 @@ public:
         }
         return true;
     }
-    // mutants: pmd-dma-mapper-end
     void end(Range piece) noexcept override {
         const auto iova = reinterpret_cast<std::uint64_t>(piece.data());
         rte_dev_dma_unmap(device_, address_of(piece), iova, piece.size());

@@ -23,7 +23,6 @@ constexpr std::string_view kLeaveOneOut = "leave one of the two out; --no-huge m
 constexpr std::string_view kAnotherValue = "give that argument another value, or leave it out";
 
 // Refusals of EAL's option parser. EAL mostly names the argument itself; else the remedy does.
-// mutants: pmd-eal-refusals
 constexpr std::array<Cause, 22> kRefusals{{
     {"unrecognized option", kWhereItStands},
     {"invalid option", kWhereItStands},
@@ -50,7 +49,6 @@ constexpr std::array<Cause, 22> kRefusals{{
 }};
 
 // Other causes that keep EAL from starting, the most specific one first: EAL complains of consequences, too.
-// mutants: pmd-eal-causes
 constexpr std::array<Cause, 14> kCauses{{
     {"Cannot create lock on", "another process uses this --file-prefix: give each process its own"},
     {"failed to parse device", "check that --vdev, -a or -b argument"},
@@ -143,7 +141,6 @@ bool asks_for_port(std::span<char* const> arguments, std::string_view kind) {
     return false;
 }
 
-// mutants: pmd-eal-arguments-without-device
 std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments, std::string_view cpus,
                                                   unsigned lcores) {
     std::vector<std::string> all(eal_arguments.begin(), eal_arguments.end());
@@ -175,7 +172,6 @@ std::vector<std::string> arguments_without_device(std::span<char* const> eal_arg
     return all;
 }
 
-// mutants: pmd-eal-explain
 Error explain_eal_failure(std::string_view output) {
     output = without_usage(output);
     for (const std::span<const Cause> causes : {std::span<const Cause>(kRefusals), std::span<const Cause>(kCauses)}) {

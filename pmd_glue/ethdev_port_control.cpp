@@ -25,7 +25,6 @@ void never_freed(void*, void*) {}
 
 // Returns whether the byte is in EAL's own memory. Memory that was attached for some device is known to EAL, too, and
 // mapped for that device alone.
-// mutants: pmd-ethdev-port-in-eal-memory
 bool in_eal_memory(const std::uint8_t* at) noexcept {
     const rte_memseg_list* const segments = rte_mem_virt2memseg_list(at);
     return segments != nullptr && segments->external == 0;
@@ -99,13 +98,11 @@ bool EthdevPort::attach(std::span<const std::uint8_t> range) {
     return attached_.attach(range);
 }
 
-// mutants: pmd-ethdev-port-detach
 void EthdevPort::detach(std::span<const std::uint8_t> range) noexcept {
     attached_.retire(range);
     release_detached();
 }
 
-// mutants: pmd-ethdev-port-release-detached
 void EthdevPort::release_detached() noexcept {
     if (gives_tails_back()) {
         attached_.release_retired();

@@ -18,7 +18,6 @@ constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
 
 // Returns the size that a received datagram, after `lower` bytes of headers, may grow to if its buffer is used again.
 // Returns 0 if it may not be: others read it, too, or its memory lies between frames that the device is receiving.
-// mutants: pmd-ethdev-port-room-in
 [[nodiscard]] inline std::uint16_t room_in(const rte_mbuf& frame, std::size_t lower) noexcept {
     const bool is_ours =
         (frame.ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 && rte_mbuf_refcnt_read(&frame) == 1;

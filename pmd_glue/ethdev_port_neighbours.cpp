@@ -24,7 +24,6 @@ constexpr std::uint32_t kMovedAtOnce = 16;
 
 }  // namespace
 
-// mutants: pmd-ethdev-port-on-other-frame
 void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
     const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
     const bool shared = exchange_ != nullptr;
@@ -45,7 +44,6 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
 }
 
 // Shares a neighbour message, which reaches one worker but concerns all of them.
-// mutants: pmd-ethdev-port-share
 void EthdevPort::share(const rte_mbuf& frame, Instant now) noexcept {
     if (now - share_from_ >= kSharedIn) {
         share_from_ = now;
@@ -73,7 +71,6 @@ void EthdevPort::pass_copy(const rte_mbuf& frame, std::uint16_t worker) noexcept
     }
 }
 
-// mutants: pmd-ethdev-port-on-timeout
 void EthdevPort::on_timeout(Instant now) noexcept {
     if (now < next_ask_) {
         return;
@@ -100,7 +97,6 @@ void EthdevPort::on_timeout(Instant now) noexcept {
 // Finds the MAC of a path. A peer that has sent something is answered at the address that it came from, on any port,
 // without a question for it. Otherwise a flood of unknown peers would take the room of all other questions. If a peer
 // is beyond a gateway, the question is for the gateway.
-// mutants: pmd-ethdev-port-find-way
 void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
     const net::IpAddress& remote = path.key().remote;
     port::PathTable::Station& station = *paths_.station(remote);
@@ -138,7 +134,6 @@ void EthdevPort::follow_changes(Instant now) noexcept {
 
 // Follows a peer that announced itself without a question. If there are many paths, they follow only a peer that did
 // not move a moment ago.
-// mutants: pmd-ethdev-port-follow-name
 void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept {
     auto* const station = paths_.station(name.address);
     if (station == nullptr || host_.next_hop(name.address) != name.address) {
@@ -179,7 +174,6 @@ void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant no
 
 // Settles doubts: if no station on the link answers for the address, its paths go to the address that its datagrams
 // come from.
-// mutants: pmd-ethdev-port-settle-doubts
 void EthdevPort::settle_doubts(Instant now) noexcept {
     std::size_t left = 0;
     for (const Doubt& doubt : std::span(doubts_).first(std::exchange(doubts_count_, 0))) {
@@ -199,7 +193,6 @@ void EthdevPort::settle_doubts(Instant now) noexcept {
 }
 
 // Makes all paths of the station follow its next hop.
-// mutants: pmd-ethdev-port-follow
 void EthdevPort::follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac,
                         Instant now) noexcept {
     station.named = mac.has_value();

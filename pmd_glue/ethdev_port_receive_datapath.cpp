@@ -42,7 +42,6 @@ inline Qpn qpn_named_by(const rte_mbuf& frame) noexcept {
 
 }  // namespace
 
-// mutants: pmd-ethdev-port-receive-burst
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
@@ -140,7 +139,6 @@ void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& o
 }
 
 // Judges a peer's first frames, foreign senders, segments, neighbour messages, and all wrong frames.
-// mutants: pmd-ethdev-port-accept-slowly
 bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept {
     frame = frame->nb_segs == 1 ? frame : in_one_piece(frame);
     if (frame == nullptr) {
@@ -187,7 +185,6 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
 
 // Returns the path back to a peer. If a peer's datagrams are whole, it is answered at the address that they came from,
 // unless more is known of it.
-// mutants: pmd-ethdev-port-path-back
 port::Path* EthdevPort::path_back(const port::WayBack& way, Instant) noexcept {
     port::Path* const path = paths_.admit(way.key);
     if (path == nullptr || path->resolved()) {

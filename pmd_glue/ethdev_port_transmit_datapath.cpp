@@ -20,7 +20,6 @@ struct Queue {
     std::uint16_t frames_at_once;
 };
 
-// mutants: pmd-ethdev-port-give
 inline std::size_t give(const Queue& queue, rte_mbuf** frames, std::size_t count) noexcept {
     std::size_t sent = 0;
     std::size_t offered = 0;
@@ -34,7 +33,6 @@ inline std::size_t give(const Queue& queue, rte_mbuf** frames, std::size_t count
 
 }  // namespace
 
-// mutants: pmd-ethdev-port-transmit-burst
 std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     std::array<rte_mbuf*, kMaxBurst> copies;  // for other workers, since the device owns frames once they are sent
@@ -188,7 +186,6 @@ void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
 }
 
 // Attaches the payload. The frame becomes: headers | tail, in place | ICRC.
-// mutants: pmd-ethdev-port-attach-tail
 bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     std::array<rte_mbuf*, 2> more;
     if (!gives_tails_back() || !can_send_from(packet.tail) ||
@@ -215,7 +212,6 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
 // Detaches the tail of a packet that the device refused. The packet is its sender's again, which may copy the tail or
 // end the packet. A net_memif with zero-copy that has room for some of the segments only leaves references to them
 // (DPDK 22.11).
-// mutants: pmd-ethdev-port-detach-tail
 void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
     rte_mbuf* frame = mbuf_of(packet.packet);
     if (frame->nb_segs != 1) {

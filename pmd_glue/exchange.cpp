@@ -70,7 +70,6 @@ bool Exchange::pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* f
     return rte_ring_sp_enqueue(ring(lane, from, to), frame) == 0;
 }
 
-// mutants: pmd-exchange-pass-copy
 bool Exchange::pass_copy(std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept {
     const bool has_room = rte_ring_free_count(ring(Lane::Received, from, to)) > kLaneFrames / 2;
     return has_room && pass(Lane::Received, from, to, frame);

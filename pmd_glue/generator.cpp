@@ -13,7 +13,6 @@ Generator::~Generator() {
     }
 }
 
-// mutants: pmd-generator-run-turn
 bool Generator::run_turn(Instant now) noexcept {
     if (path_ == nullptr) {
         path_ = port_.open_path(config_.path, now);
@@ -29,7 +28,6 @@ bool Generator::run_turn(Instant now) noexcept {
 }
 
 // Waits for late answers. If the machine stood still, so did the peers that answer: that time does not count.
-// mutants: pmd-generator-linger
 void Generator::linger(Instant now, bool received) noexcept {
     lingered_ = received || !all_sent() ? Duration{} : lingered_ + std::min(now - last_turn_, kLongestWait);
     last_turn_ = now;

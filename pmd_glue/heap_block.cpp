@@ -11,7 +11,6 @@ namespace cairn::pmd {
 
 namespace {
 
-// mutants: pmd-heap-all-send-from-any-memory
 bool all_send_from_any_memory() {
     for (std::uint16_t port_id = 0; port_id < RTE_MAX_ETHPORTS; ++port_id) {
         const Result<DeviceFacts> facts = Device::facts_of(port_id);
@@ -24,7 +23,6 @@ bool all_send_from_any_memory() {
 
 }  // namespace
 
-// mutants: pmd-heap-block-allocate
 Result<HeapBlock> HeapBlock::allocate(std::size_t bytes, const char* purpose) {
     const bool any_memory = all_send_from_any_memory();
     const bool eal_first = !any_memory || rte_eal_has_hugepages() != 0;

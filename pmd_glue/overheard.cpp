@@ -47,7 +47,6 @@ void on_exit() {
     }
 }
 
-// mutants: pmd-overheard-on-abort
 extern "C" void on_abort(int signal) {
     pass_on(STDERR_FILENO);
     std::signal(signal, SIG_DFL);

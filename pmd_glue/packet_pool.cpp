@@ -17,7 +17,6 @@ constexpr std::uint16_t with_headroom(std::uint16_t room_bytes) noexcept {
 }
 
 // Makes a pool of packet buffers that has no memory yet. Returns nullptr if EAL has none for its bookkeeping.
-// mutants: pmd-packet-pool-make-empty
 rte_mempool* make_empty(const PacketPool::Shape& shape) {
     rte_pktmbuf_pool_private layout{};
     layout.mbuf_data_room_size = with_headroom(shape.room_bytes);
@@ -71,7 +70,6 @@ std::optional<PacketPool> PacketPool::make_in_own_pages(const Shape& shape) {
     return populate(*pool, made.pages_->bytes()) ? std::optional(std::move(made)) : std::nullopt;
 }
 
-// mutants: pmd-packet-pool-make
 Result<PacketPool> PacketPool::make(const Shape& shape) {
     if (shape.cpu_alone && rte_eal_has_hugepages() == 0) {
         if (std::optional<PacketPool> made = make_in_own_pages(shape)) {
@@ -87,7 +85,6 @@ Result<PacketPool> PacketPool::make(const Shape& shape) {
     return PacketPool(std::nullopt, pool);
 }
 
-// mutants: pmd-packet-pool-remark-on
 std::string PacketPool::remark_on(mem::PageKind kind, std::size_t bytes) {
     return kind == mem::PageKind::Plain && bytes >= mem::kHugePageBytes
                ? " on small pages (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled for large ones)"

@@ -42,7 +42,6 @@ rte_rcu_qsbr* made_fence() noexcept {
     return made;
 }
 
-// mutants: pmd-poll-fence-wait-for-workers
 [[maybe_unused]] void wait_for_workers() noexcept {
     rte_rcu_qsbr* current = fence.load(std::memory_order_acquire);
     if (current != nullptr && rte_thread_is_intr() != 0) {

@@ -26,7 +26,6 @@ Result<PortChoice> choose_first() {
     return PortChoice(SocketChoice{local});
 }
 
-// mutants: pmd-choose-socket
 Result<PortChoice> choose_socket(std::string_view text) {
     text.remove_prefix(kSocket.size());
     if (text.empty()) {

@@ -43,7 +43,6 @@ class Bench(bench_erpc.Bench):
         """Returns {flow: result} of calls by both, one after the other."""
         return {flow: self.calls(['--flow', flow], [*MANY, '--flow', flow]) for flow in ('credit', 'read')}
 
-    # mutants: bench-copyrpc-of-both
     @staticmethod
     def of_both(server, client, seconds):
         """Ends the server, which then reports its packets. Returns a client's result with the packets of both ends."""

@@ -41,7 +41,6 @@ class Values(dict):
         self.texts = {entry['name']: short(entry['value']) + (f' ({short(entry["min"])} to {short(entry["max"])})'
                                                               if entry['runs'] > 1 else '') for entry in results}
 
-    # mutants: bench-experiment-cell
     def cell(self, name):
         return self.texts.get(name, '')
 

@@ -56,7 +56,6 @@ def of_warmup(values):
                    f'paper an adapter does that.')
 
 
-# mutants: bench-findings-winners
 def winners(values, name, batch):
     """Returns for how many numbers of clients the system is the fastest at this batch, the others, and the total."""
     rows = [{each: values[f'{each}.n{count}.b{batch}'] for each in SYSTEMS if f'{each}.n{count}.b{batch}' in values}
@@ -85,7 +84,6 @@ def of_latency(values):
                f'virtual machine are in both.')
 
 
-# mutants: bench-findings-notices
 def of_notices(values):
     parts = [(count, values[f'scalerpc.n{count}.b1.notices_alone'], values[f'scalerpc.n{count}.b1.slices'])
              for count in (400, 800) if f'scalerpc.n{count}.b1.notices_alone' in values]
@@ -111,7 +109,6 @@ def seen(values):
         yield from part(values)
 
 
-# mutants: bench-findings-not-shown
 def not_shown(content, values):
     """Returns conclusions that a reader must not draw from the tables."""
     if content['runs'] == 1:

@@ -7,7 +7,6 @@ NOISE = ('the spread of single runs, which is wider than the distance to the goa
 RECEIVED_PACKET = 'the receiver: two thirds of its time per packet of 4 KB are the copy into the message and the ICRC'
 HOST_SWITCHES = 'both peers share a CPU and switch twice per round trip, as a bare blocking ping-pong does'
 
-# mutants: bench-limits
 LIMITS = {
     'erpc.small.oneway.memif': (
         'more than half of the time is net_memif (mbufs, two copies per frame, polling); the rest is 890 instructions '

@@ -28,7 +28,6 @@ def memif(role, socket, bsize=BSIZE):
     return f'--vdev=net_memif0,role={role},socket={socket},socket-abstract=no,rsize={RSIZE},bsize={bsize}'
 
 
-# mutants: bench-pairs-start
 def start(command, **options):
     try:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

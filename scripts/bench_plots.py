@@ -32,7 +32,6 @@ def picture(width, height, parts):
     return '\n'.join([head, *parts, '</svg>']) + '\n'
 
 
-# mutants: bench-plots-chart
 def chart(title, x_label, y_label, lines):
     """Draws lines, {name: [(x, y), ...]}; both axes begin at 0."""
     points = [point for line in lines.values() for point in line]

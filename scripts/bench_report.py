@@ -89,7 +89,6 @@ def document(about, suite, record):
             'results': entries, 'checks': judged(suite, entries)}
 
 
-# mutants: bench-report-judged
 def judged(suite, entries):
     """Returns further findings of a suite on its medians: [a text, whether it holds or None for no question]."""
     values = {entry['name']: entry['value'] for entry in entries}
@@ -195,7 +194,6 @@ def section(contents):
         yield '\n'
 
 
-# mutants: bench-report-goals-section
 def goals_section(contents):
     """Makes the table of the goals. A goal that was not measured has no row."""
     yield '| goal | now | limiting factor | next remedy |\n|---|---|---|---|\n'
@@ -266,7 +264,6 @@ def with_section(text, contents, make=section):
     return before + BEGIN + ''.join(make(contents)) + END + rest.split(END)[1]
 
 
-# mutants: bench-report-read
 def read(paths, suite=None):
     """Reads files of --json, of any suite or of this one. Raises OSError, or ValueError; both name the file."""
     contents = []
@@ -282,7 +279,6 @@ def read(paths, suite=None):
     return contents
 
 
-# mutants: bench-report-rewrite
 def rewrite(contents_of):
     """Rewrites {document: (contents, maker of its section)}. All texts are made before one is written."""
     texts = {}

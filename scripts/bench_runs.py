@@ -9,7 +9,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(os.path.join(ROOT, 'tests/support'))
 from machine import Unavailable  # noqa: E402
 
-# mutants: bench-runs-ruler-spread
 SPREAD_MAX = 0.3  # of a ruler: its largest value less its smallest, over its median
 RATES = ('Mops', 'GB/s')  # units of the figures that ratios and checks divide by
 LINE_SPREAD_MAX = 0.6  # of the line between the CPUs, which is two to four times as long if they share no cache
@@ -23,7 +22,6 @@ def spread(values):
     return (max(values) - min(values)) / statistics.median(values)
 
 
-# mutants: bench-runs-spread-max
 def spread_max(name):
     return LINE_SPREAD_MAX if name.endswith('.line') else SPREAD_MAX
 
@@ -43,7 +41,6 @@ class Record:
         """Returns the values that exist."""
         return [value for value in self.values.get(name, ('', []))[1] if value is not None]
 
-    # mutants: bench-runs-record-rulers
     def rulers(self, names):
         return [name for name in names if (name.startswith('ruler.') or name.endswith('.line')) and self.of(name)]
 
@@ -59,7 +56,6 @@ def names_of(group):
 
 
 # A rate of 0 is no figure: the machine was busy, or a client could not begin.
-# mutants: bench-runs-take
 def take(record, run, measurement, bench, say):
     label, function, readings = measurement
     if label in record.missing:
@@ -84,7 +80,6 @@ def take(record, run, measurement, bench, say):
         say(f'  {name}: {value:.4g} {unit}')
 
 
-# mutants: bench-runs-take-group
 def take_group(record, run, group, bench, order, say):
     for measurement in order.sample(group, len(group)):
         take(record, run, measurement, bench, say)
@@ -102,7 +97,6 @@ def strayed(record, group):
                key=lambda run: abs(values[run] - middle))
 
 
-# mutants: bench-runs-repeat
 def repeat(record, run, group, bench, order, say):
     """Measures a group again whose ruler strayed in that run. The replaced values are also kept."""
     replaced = {}
@@ -114,7 +108,6 @@ def repeat(record, run, group, bench, order, say):
     take_group(record, run, group, bench, order, say)
 
 
-# mutants: bench-runs-measure
 def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, say=lambda text: None):
     """Takes all groups in each run, in an order of its own. A ruler and the compared figures follow each other, also in
     an order of their own. Then repeats runs whose ruler strayed, each group at most as often as it ran."""
@@ -143,7 +136,6 @@ def result(name, unit, values, runs):
             'runs': len(there), 'of': runs, 'raw': values}
 
 
-# mutants: bench-runs-results
 def results(record, ratios):
     """Returns one entry for each result, then the ratios: each is the median of the ratios of single runs."""
     entries = [result(name, *record.values[name], record.runs) for name in record.names if record.of(name)]

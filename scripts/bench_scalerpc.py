@@ -94,7 +94,6 @@ class Bench(bench_erpc.Bench):
             raise Failed(f'{result["failed"]} calls failed')
         return result | {'server': json.loads(out.strip().splitlines()[-1])}
 
-    # mutants: bench-scalerpc-on-pages
     def on_pages(self, system, count, small):
         """Measures a server whose buffers and messages lie on small pages, or on larger ones."""
         result = self.once(system, count, 1, pages=small_pages if small else None)
@@ -103,7 +102,6 @@ class Bench(bench_erpc.Bench):
             raise Failed(f'its memory lies on {" and ".join(sorted(found))} pages')
         return result
 
-    # mutants: bench-scalerpc-sparse
     def sparse(self, system, active):
         """Returns {'closed': clients of which a part calls, as fast as answers come; 'open': the same at half of that
         rate}."""
@@ -352,7 +350,6 @@ EQUALS = [
 ]
 
 
-# mutants: bench-scalerpc-equals
 def equals(values):
     """Returns [(names, the largest over the smallest)] of EQUALS with at least two measured figures."""
     found = [[name for name in names if name in values] for names in EQUALS]
@@ -360,7 +357,6 @@ def equals(values):
             for names in found if len(names) > 1]
 
 
-# mutants: bench-scalerpc-same-place
 def same_place(values, *names):
     """Returns False if the CPUs were elsewhere when one of them was measured, so that they cannot be compared."""
     lines = [values[f'{name}.line'] for name in names if f'{name}.line' in values]
@@ -371,7 +367,6 @@ def judged(values, text, holds, *names):
     return (text, holds) if same_place(values, *names) else (f'{text}; the CPUs lay elsewhere', None)
 
 
-# mutants: bench-scalerpc-checks
 def checks(values):
     """Returns the properties that the emulation must show, of {name: median}: a text and whether it holds, or None
     without a requirement. Figures that were not measured are left out."""

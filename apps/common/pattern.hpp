@@ -33,7 +33,6 @@ inline void fill_pattern(std::span<std::uint8_t> message, std::uint64_t seed) no
 }
 
 // Returns a sum that changes with each byte of the message and with its length.
-// mutants: apps-digest
 [[nodiscard]] inline std::uint32_t digest(std::span<const std::uint8_t> message) noexcept {
     std::uint64_t sum = message.size();
     for (std::size_t at = 0; at < message.size(); at += sizeof(std::uint64_t)) {

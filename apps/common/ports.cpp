@@ -39,7 +39,6 @@ Result<net::IpAddress> own_address(const PortOptions& options, std::uint16_t por
 
 // Returns the router of an ethernet port, if there is one. Peers outside the link's prefix are reached through the
 // gateway, so neither argument makes sense without the other.
-// mutants: apps-ports-router
 Result<std::optional<net::IpAddress>> router_of(const PortOptions& options, const net::IpAddress& local) {
     if (options.gateway.empty() && options.prefix_bits == 0) {
         return std::optional<net::IpAddress>();

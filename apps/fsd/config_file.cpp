@@ -63,7 +63,6 @@ Status give(CLI::Option& option, const std::vector<std::string>& texts, const st
 
 }  // namespace
 
-// mutants: fsd-read-config
 Status read_config(const std::string& file_name, CLI::App& app) {
     toml::table root;
     try {

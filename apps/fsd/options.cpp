@@ -138,7 +138,6 @@ std::string own_address(const Options& options) {
     return options.ports.port.starts_with(sockets) ? options.ports.port.substr(sockets.size()) : options.ports.ip;
 }
 
-// mutants: fsd-judge-cluster
 Status judge_cluster(Options& options) {
     Result<fs::Cluster> cluster =
         fs::make_cluster(options.nodes, options.node, own_address(options), options.stores.shards);

@@ -273,7 +273,6 @@ void Client::on_event(const cm::Event& event, Instant now) {
     }
 }
 
-// mutants: perf-client-on-up
 void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
     const std::optional<RawAnswer> raw = read_message<RawAnswer>(answer.view());
     if (!raw) {

@@ -54,7 +54,6 @@ public:
 
     // Takes slots for a queue pair of the host. The queue grows if it has to, to twice the need at most. Errors: the
     // host would have more slots than are left to others.
-    // mutants: perf-completion-room-take
     Result<Place> take(const net::IpAddress& host, std::uint32_t slots) {
         const std::uint64_t all = taken_ + slots;
         if (held_.of(host) + slots + all > kMostSlots) {

@@ -24,7 +24,6 @@ public:
     }
     // Returns whether the pass is good. The worker that gave it may be ahead by a period: each has a clock of its own,
     // which leaves out leaps.
-    // mutants: perf-passes-is-good
     [[nodiscard]] bool is_good(std::uint64_t pass, const net::IpAddress& host, Instant now) const noexcept {
         const std::uint64_t period = period_of(now);
         return pass == made_in(period, host) || pass == made_in(period + 1, host) ||
@@ -35,7 +34,6 @@ private:
     [[nodiscard]] static std::uint64_t period_of(Instant now) noexcept {
         return static_cast<std::uint64_t>(now.ns / kLife.ns);
     }
-    // mutants: perf-passes-made-in
     [[nodiscard]] std::uint64_t made_in(std::uint64_t period, const net::IpAddress& host) const noexcept {
         return sip_hash(key_, host.words()[0], host.words()[1], period);
     }

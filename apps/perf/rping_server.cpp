@@ -33,7 +33,6 @@ bool RpingServer::finished(Instant) const noexcept {
     return options().once && connections_ != 0 && guests_.empty();
 }
 
-// mutants: perf-rping-server-on-event
 void RpingServer::on_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         admit(requested->id, now);

@@ -32,7 +32,6 @@ bool is_filled(const Hello& hello) noexcept {
 
 }  // namespace
 
-// mutants: perf-server-prepare-guest
 std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> said, Instant now) {
     const std::optional<Hello> hello = parse_hello(said);
     if (!hello || !is_sane(*hello)) {
@@ -109,7 +108,6 @@ void Server::count_as_used(Guest& guest) {
 
 // Takes room for a completion of each request, and for one of a probe. The probe may take the send slot of a request
 // whose completion was not polled yet.
-// mutants: perf-server-take-completions
 Status Server::take_completions(Guest& guest) {
     const verbs::QpCapacity capacity = capacity_of(guest);
     auto sends = sends_->take(guest.remote, capacity.send_slots + 1);
@@ -142,7 +140,6 @@ Result<Server::GuestMemory> Server::allocate(std::size_t bytes) {
 
 // Keeps the memory of a client that did nothing, unless the server wrote to it. A client's datagrams may have come
 // unnoticed.
-// mutants: perf-server-keep-spare
 void Server::keep_spare(Guest& guest) {
     const bool spares = guest.memory.heap != nullptr && !guest.memory.heap->is_given_back();
     if (!spares || guest.transport == Transport::Ud || is_filled(guest.hello) || is_used(guest)) {

@@ -20,7 +20,6 @@ public:
 
     // Returns the next arrival. It may be past.
     [[nodiscard]] Instant due() const noexcept { return due_; }
-    // mutants: rpcbench-arrivals-advance
     void advance() noexcept {
         constexpr double kUnit = 1.0 / (std::uint64_t{1} << 53U);
         const double chance = static_cast<double>(sip_hash(key_, drawn_++) >> 11U) * kUnit;  // below 1

@@ -76,7 +76,6 @@ void ClientsOf<Endpoint>::call(Client& client, std::uint32_t slot) noexcept {
     }
 }
 
-// mutants: rpcbench-clients-on-completed
 template <class Endpoint>
 void ClientsOf<Endpoint>::on_completed(void* context, const rpc::CallResult& result) {
     auto& self = *static_cast<ClientsOf*>(context);
@@ -118,7 +117,6 @@ void ClientsOf<Endpoint>::end() {
     next_due_ = Instant::never();
 }
 
-// mutants: rpcbench-clients-not-begun
 template <class Endpoint>
 std::uint64_t ClientsOf<Endpoint>::not_begun(Instant now) const noexcept {
     std::uint64_t batches = 0;

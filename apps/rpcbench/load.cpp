@@ -60,7 +60,6 @@ void Load::stop(Instant now) {
     end();
 }
 
-// mutants: rpcbench-load-give-up
 void Load::give_up(std::uint64_t pending) {
     phase_ = Phase::GivenUp;
     figures_.add_unfinished(pending);
@@ -91,7 +90,6 @@ bool Load::take(const rpc::CallResult& result, Duration latency) noexcept {
     return phase_ == Phase::Calling;
 }
 
-// mutants: rpcbench-load-is-sound
 bool Load::is_sound(const rpc::CallResult& result) noexcept {
     if (result.status != rpc::CallStatus::Ok || !options_.check) {
         return true;
@@ -201,7 +199,6 @@ void LoadOf<Endpoint>::on_completed(void* context, const rpc::CallResult& result
     }
 }
 
-// mutants: rpcbench-load-on-slot-completed
 template <class Endpoint>
 void LoadOf<Endpoint>::on_slot_completed(void* context, const rpc::CallResult& result) {
     auto& self = *static_cast<LoadOf*>(context);

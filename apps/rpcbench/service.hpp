@@ -27,7 +27,6 @@ public:
         return fits.ok() ? endpoint.set_handler(kChecked, chosen<answer_checked>(), this, response_bytes_) : fits;
     }
     // As open(), for handlers that take longer than a slice: the endpoint's threads run them.
-    // mutants: rpcbench-service-open-legacy
     Status open_legacy(Endpoint& endpoint) {
         const Status fits = endpoint.set_legacy_handler(kEcho, on_thread<kEcho>, this, response_bytes_);
         return fits.ok() ? endpoint.set_legacy_handler(kChecked, on_thread<kChecked>, this, response_bytes_) : fits;

@@ -61,7 +61,6 @@ public:
     void on_taken() noexcept override { taken_ = clock_.now(); }
     // Notes that the system has had its turn.
     void end_handling() noexcept { handled_ = clock_.now(); }
-    // mutants: rpcbench-stage-watch-end-turn
     void end_turn(bool worked) noexcept {
         const Instant now = clock_.now();
         if (!worked) {

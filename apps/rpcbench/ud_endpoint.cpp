@@ -43,7 +43,6 @@ void UdEndpoint::look(Instant now) noexcept {
 }
 
 // Ends calls that lost a datagram, or their session.
-// mutants: rpcbench-ud-end-late-calls
 void UdEndpoint::end_late_calls(Instant now) noexcept {
     for (std::uint32_t index = 0; calls_.pending() != 0 && index < posted_.size(); ++index) {
         if (posted_[index] == Instant::never()) {

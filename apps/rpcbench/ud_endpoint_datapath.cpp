@@ -12,7 +12,6 @@ constexpr std::uint32_t kMostUnderWay = UdRoad::kSlots / 2;
 
 }  // namespace
 
-// mutants: rpcbench-ud-on-turn
 bool UdEndpoint::on_turn(Instant now) noexcept {
     if (now >= next_look_) {
         look(now);
@@ -42,7 +41,6 @@ void UdEndpoint::on_message(const UdArrival& arrival, Instant now) noexcept {
     }
 }
 
-// mutants: rpcbench-ud-on-request
 void UdEndpoint::on_request(const UdArrival& arrival, Instant now) noexcept {
     UdSession* const session = sessions_.find(arrival, now);
     if (session == nullptr) {
@@ -135,7 +133,6 @@ rpc::Posted UdEndpoint::post(SessionId session, const rpc::Call& call, Instant n
 
 // Sends calls of the backlog. It leaves the room that answers need, and sends no more than a server has receive
 // requests for, as FaSST does.
-// mutants: rpcbench-ud-send-backlog
 void UdEndpoint::send_backlog() noexcept {
     if (backlog_.empty()) {
         return;

@@ -18,7 +18,6 @@ void UdRoad::post_receive(std::uint64_t slot) noexcept {
     CAIRN_ASSERT(verdict == verbs::PostVerdict::Posted);
 }
 
-// mutants: rpcbench-ud-road-receive
 std::span<const UdArrival> UdRoad::receive(telemetry::CounterSet<UdBreach>& breaches) noexcept {
     CAIRN_ASSERT(received_ == 0);
     received_ = receives_->poll(completions_);
@@ -49,7 +48,6 @@ void UdRoad::release_received() noexcept {
     received_ = 0;
 }
 
-// mutants: rpcbench-ud-road-room
 std::uint32_t UdRoad::room() noexcept {
     if (sent_ - left_ >= kSignalled) {
         left_ += kSignalled * sends_->poll(done_);

@@ -103,7 +103,6 @@ void UdSessions::hear_directory() noexcept {
     }
 }
 
-// mutants: rpcbench-ud-sessions-look
 void UdSessions::look(bool calls_pending, Instant now) noexcept {
     hear_directory();
     for (UdSession& session : sessions_) {
@@ -142,7 +141,6 @@ std::uint64_t UdSessions::token_for(const UdArrival& hello, const net::IpAddress
     return sip_hash(config_.seed, words[0], words[1], (std::uint64_t{hello.from.value} << 16U) | hello.head.own.get());
 }
 
-// mutants: rpcbench-ud-sessions-find
 UdSession* UdSessions::find(const UdArrival& arrival, Instant now) noexcept {
     UdSession* const session = open_session(arrival.head.session.get());
     if (session == nullptr || session->token != arrival.head.token.get()) [[unlikely]] {
@@ -175,7 +173,6 @@ void UdSessions::on_control(const UdArrival& arrival, Instant now) noexcept {
     statistics_.breaches.count(UdBreach::Malformed);
 }
 
-// mutants: rpcbench-ud-sessions-on-hello
 void UdSessions::on_hello(const UdArrival& arrival, Instant now) noexcept {
     const net::IpAddress from = verbs::source_of(arrival.grh);
     auto to = device_.create_ah(from, config_.udp_source_port, now);

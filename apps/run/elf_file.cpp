@@ -105,7 +105,6 @@ std::optional<std::vector<Elf64_Dyn>> dynamic_entries(const Image& image, const 
     return std::vector<Elf64_Dyn>{};
 }
 
-// mutants: run-elf-read-dynamic
 bool read_dynamic(const Image& image, const Segments& segments, ElfFacts& facts) {
     const auto entries = dynamic_entries(image, segments);
     if (!entries) {
@@ -165,7 +164,6 @@ bool defines_verbs(const Image& image, const Elf64_Shdr& symbols, const Elf64_Sh
 }
 
 // Reads the symbols. Sections do not take part in loading: a wrong one is skipped.
-// mutants: run-elf-read-symbols
 void read_symbols(const Image& image, const Elf64_Ehdr& header, ElfFacts& facts) {
     const auto sections = image.table<Elf64_Shdr>(header.e_shoff, header.e_shnum, header.e_shentsize);
     if (!sections) {
@@ -181,7 +179,6 @@ void read_symbols(const Image& image, const Elf64_Ehdr& header, ElfFacts& facts)
 
 }  // namespace
 
-// mutants: run-elf-parse
 ElfParsed parse_elf(std::span<const std::uint8_t> file) {
     const Image image(file);
     const auto ident = image.part(0, EI_NIDENT);

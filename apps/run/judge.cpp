@@ -53,7 +53,6 @@ const Loaded* find_stranger(const ProgramFacts& program, const Libraries& librar
 
 }  // namespace
 
-// mutants: run-parse-loader-listing
 std::vector<Loaded> parse_loader_listing(std::string_view text) {
     std::vector<Loaded> loaded;
     while (!text.empty()) {
@@ -72,7 +71,6 @@ std::vector<Loaded> parse_loader_listing(std::string_view text) {
     return loaded;
 }
 
-// mutants: run-interpreter-of-script
 std::string_view interpreter_of_script(std::string_view file) noexcept {
     if (!file.starts_with("#!")) {
         return {};
@@ -82,7 +80,6 @@ std::string_view interpreter_of_script(std::string_view file) noexcept {
     return line.substr(0, std::min(line.find_first_of(" \t"), line.size()));
 }
 
-// mutants: run-judge-program
 Status judge_program(const ProgramFacts& program, const Libraries& libraries) {
     if (const ElfError* const error = std::get_if<ElfError>(&program.file)) {
         return out_of_reach(program, reason_of(*error));

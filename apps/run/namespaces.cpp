@@ -167,7 +167,6 @@ Status enter_namespaces(const ViewPlan& plan, bool asked_for) {
 
 // Tries it in a child, which reports the result through a pipe. Some programs that start this one ignore the ends of
 // their children: waitpid() returns no status then.
-// mutants: run-probe-namespaces
 Status probe_namespaces(const ViewPlan& plan, bool asked_for) {
     constexpr std::string_view kEntered = "entered";
     std::array<int, 2> ends{};

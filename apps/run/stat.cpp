@@ -109,7 +109,6 @@ void collect(std::vector<Answer>& answers) {
 
 }  // namespace
 
-// mutants: run-show-answer
 std::string show_answer(int pid, std::string_view said) {
     std::string shown = fmt::format("{} ", pid);
     std::string_view rest = said.empty() ? "does not answer" : said;
@@ -124,7 +123,6 @@ std::string show_answer(int pid, std::string_view said) {
     return shown + '\n';
 }
 
-// mutants: run-listening-sockets
 std::vector<std::string> listening_sockets(std::string_view table, std::string_view prefix) {
     std::vector<std::string> names;
     while (!table.empty()) {

@@ -10,7 +10,6 @@
 
 namespace cairn::launch {
 
-// mutants: run-judge-user-namespace
 const char* judge_user_namespace(const Standing& standing, bool asked_for) noexcept {
     if (standing.user == standing.overflow_user) {
         return "all other users would have this user's number in there";

@@ -93,7 +93,6 @@ std::string device_node(std::size_t index) {
     return fmt::format("uverbs{}", index);
 }
 
-// mutants: run-class-files
 std::vector<ViewFile> class_files(const std::vector<ibverbs::DeviceConfig>& devices,
                                   const std::vector<std::string>& interfaces) {
     std::vector<ViewFile> files{{fmt::format("{}/abi_version", kVerbsClass), "6\n"}};

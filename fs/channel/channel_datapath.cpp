@@ -37,7 +37,6 @@ std::uint64_t ShardEnd::take_pending() noexcept {
 }
 
 // Reads the length once, as everything else.
-// mutants: fs-shard-end-take
 std::optional<std::span<const std::uint8_t>> ShardEnd::take(std::uint32_t slot) noexcept {
     if (breach_ != ChannelBreach::None) {
         return std::nullopt;
@@ -62,7 +61,6 @@ std::optional<std::span<const std::uint8_t>> ShardEnd::take(std::uint32_t slot) 
     return std::span<const std::uint8_t>(own.request).first(bytes);
 }
 
-// mutants: fs-shard-end-answer
 void ShardEnd::answer(std::uint32_t slot, std::span<const std::uint8_t> bytes) noexcept {
     CAIRN_ASSERT(is_taken(slot) && bytes.size() <= kAnswerBytes);
     SlotHead& head = segment_.slot(slot);
@@ -86,7 +84,6 @@ std::optional<std::uint32_t> ClientEnd::take_slot() noexcept {
     return std::nullopt;
 }
 
-// mutants: fs-client-end-ask
 void ClientEnd::ask(std::uint32_t slot, std::uint32_t bytes) noexcept {
     CAIRN_ASSERT(uses_[slot] == Use::Taken && bytes <= kRequestBytes);
     SlotHead& head = segment_.slot(slot);
@@ -97,7 +94,6 @@ void ClientEnd::ask(std::uint32_t slot, std::uint32_t bytes) noexcept {
     (void)ring(segment_.head().shard_sleeps, shard_doorbell_);
 }
 
-// mutants: fs-client-end-answer
 std::optional<std::span<const std::uint8_t>> ClientEnd::answer(std::uint32_t slot) const noexcept {
     SlotHead& head = segment_.slot(slot);
     if (uses_[slot] != Use::Asked || head.answered.load(std::memory_order_acquire) != asked_[slot]) {
@@ -120,7 +116,6 @@ bool ClientEnd::any_answered() const noexcept {
     return false;
 }
 
-// mutants: fs-client-end-wait
 void ClientEnd::wait(Duration at_most) noexcept {
     for (int look = 0; look != kLooks; ++look) {
         if (any_answered()) {

@@ -23,7 +23,6 @@ Error failed(const char* what) {
 
 }  // namespace
 
-// mutants: fs-shared-memory-create
 Result<SharedMemory> SharedMemory::create(std::size_t bytes, Pages pages) {
     const int fd = memfd_create("cairn-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
@@ -38,7 +37,6 @@ Result<SharedMemory> SharedMemory::create(std::size_t bytes, Pages pages) {
 }
 
 // Memory that can be cut would end its user by SIGBUS.
-// mutants: fs-shared-memory-map
 Result<SharedMemory> SharedMemory::map(int fd, std::size_t bytes, Pages pages) {
     struct stat facts {};
     const int seals = fcntl(fd, F_GET_SEALS);

@@ -19,7 +19,6 @@ BufferPool::BufferPool(SharedMemory memory, std::uint64_t meeting) : memory_(std
 }
 
 // Takes the first free run that is large enough.
-// mutants: fs-buffer-pool-take
 std::uint8_t* BufferPool::take(std::size_t bytes) {
     if (bytes == 0 || bytes > memory_.bytes().size()) {
         return nullptr;
@@ -39,7 +38,6 @@ std::uint8_t* BufferPool::take(std::size_t bytes) {
     return memory_.bytes().data() + begin;
 }
 
-// mutants: fs-buffer-pool-give-back
 bool BufferPool::give_back(const std::uint8_t* buffer) {
     if (buffer < memory_.bytes().data() || buffer >= memory_.bytes().data() + memory_.bytes().size()) {
         return false;
@@ -64,7 +62,6 @@ bool BufferPool::give_back(const std::uint8_t* buffer) {
     return true;
 }
 
-// mutants: fs-buffer-pool-place-of
 std::optional<std::uint32_t> BufferPool::place_of(std::span<const std::uint8_t> bytes) const noexcept {
     const std::uint8_t* const first = memory_.bytes().data();
     const std::uint8_t* const end = first + memory_.bytes().size();
@@ -102,7 +99,6 @@ void Buffers::give_back(const std::uint8_t* buffer) {
     CAIRN_ASSERT(was_taken);
 }
 
-// mutants: fs-buffers-place-of
 std::optional<std::uint32_t> Buffers::place_of(std::span<const std::uint8_t> bytes,
                                                std::uint64_t meeting) const noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) {

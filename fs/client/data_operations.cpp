@@ -98,7 +98,6 @@ Task<Outcome<std::uint64_t>> reserve(ClientThread& thread, File& file, std::uint
 }
 
 // As extend(), but later.
-// mutants: fs-client-extend-later
 void extend_later(ClientThread& thread, File& file, std::uint64_t end, std::uint64_t generation) {
     thread.late().add({file.id, file.grant(), end, generation, coarse_now()});
     if (end > file.size.load(std::memory_order_relaxed)) {
@@ -136,7 +135,6 @@ Task<Outcome<std::uint64_t>> write_once(ClientThread& thread, File& file, std::s
 
 }  // namespace
 
-// mutants: fs-client-read-file
 Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::span<std::uint8_t> to,
                                        std::int64_t offset) {
     const std::uint32_t chunk_bytes = thread.view().chunk_bytes();

@@ -130,7 +130,6 @@ Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int 
 }
 
 // If a restarted daemon does not know that the file is open, the file counts as closed.
-// mutants: fs-client-close
 Task<Outcome<>> close_file(ClientThread& thread, File& file) {
     const FileId id = file.id;
     thread.files().remove(file);

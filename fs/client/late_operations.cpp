@@ -19,7 +19,6 @@ bool may_be_told(int error) noexcept {
 
 // The bytes are in the chunks already. The home did not know of them, so no cut has reached them. Therefore the file
 // becomes longer after a cut, not before it.
-// mutants: fs-client-tell
 Task<int> tell(ClientThread& thread, LateSize size) {
     for (int tries = 0; tries != kMostTells; ++tries) {
         const ExtendRequest request{size.file, size.grant, size.end, size.generation};
@@ -40,7 +39,6 @@ Task<int> tell(ClientThread& thread, LateSize size) {
 
 // If another thread sends the size at this moment, waits by asking the home for attributes. That takes a short time
 // only.
-// mutants: fs-client-tell-late
 Task<int> tell_late(ClientThread& thread, FileId file) {
     LateSizes& late = thread.late();
     LateSize size;

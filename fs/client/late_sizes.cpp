@@ -9,7 +9,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-late-add
 void LateSizes::add(const LateSize& more) {
     const std::lock_guard lock(mutex_);
     const auto [at, is_new] = entries_.try_emplace(more.file, Entry{more});
@@ -48,7 +47,6 @@ LateSizes::Begun LateSizes::begin(const FileId& file, LateSize& size) {
     return Begun::Mine;
 }
 
-// mutants: fs-late-end
 void LateSizes::end(const FileId& file) {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(file);
@@ -86,7 +84,6 @@ std::vector<FileId> LateSizes::due(Instant now) const {
     return due_by(now);
 }
 
-// mutants: fs-late-due
 std::vector<FileId> LateSizes::due_by(Instant now) const {
     std::vector<FileId> files;
     for (const auto& [file, entry] : entries_) {

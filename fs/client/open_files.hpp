@@ -21,7 +21,6 @@ struct FileWays {
 
 // An open file. Any thread of the client may use it until it is closed.
 struct File {
-    // mutants: fs-client-rights
     File(const Attributes& attributes, const Grant& grant, const FileWays& ways) noexcept
         : id(attributes.id),
           mode(attributes.mode),

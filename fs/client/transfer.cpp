@@ -73,7 +73,6 @@ void Transfer::send_piece() noexcept {
     road_.submit(piece);
 }
 
-// mutants: fs-transfer-fill
 void Transfer::fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at) noexcept {
     const std::optional<std::uint32_t> shared = shared_place();
     piece.is_in_place = shared.has_value();

@@ -33,7 +33,6 @@ public:
         return std::uint64_t{chance} << 32U | proof(uid, chance);
     }
     // True if make() gave the number to this user.
-    // mutants: fs-client-number-is-of
     [[nodiscard]] constexpr bool is_of(std::uint32_t uid, std::uint64_t number) const noexcept {
         return number != 0 && number == make(uid, static_cast<std::uint32_t>(number >> 32U));
     }

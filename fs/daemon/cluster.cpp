@@ -8,7 +8,6 @@ namespace cairn::fs {
 
 namespace {
 
-// mutants: fs-parse-nodes
 Result<std::vector<net::IpAddress>> parse_nodes(const std::vector<std::string>& nodes) {
     std::vector<net::IpAddress> parsed;
     for (const std::string& text : nodes) {
@@ -27,7 +26,6 @@ Result<std::vector<net::IpAddress>> parse_nodes(const std::vector<std::string>& 
 
 }  // namespace
 
-// mutants: fs-make-cluster
 Result<Cluster> make_cluster(const std::vector<std::string>& nodes, std::optional<std::uint32_t> node,
                              const std::string& own, std::uint32_t local_shards) {
     const Result<std::vector<net::IpAddress>> parsed = parse_nodes(nodes);

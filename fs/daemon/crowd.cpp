@@ -6,7 +6,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-crowd-judge
 Crowd::Verdict Crowd::judge(std::uint32_t user) const noexcept {
     if (count_ >= most_) {
         return Verdict::Full;
@@ -20,7 +19,6 @@ void Crowd::add(std::uint32_t user) {
     ++count_;
 }
 
-// mutants: fs-crowd-remove
 void Crowd::remove(std::uint32_t user) noexcept {
     const auto found = users_.find(user);
     CAIRN_ASSERT(found != users_.end());
@@ -35,7 +33,6 @@ std::size_t Crowd::count_of(std::uint32_t user) const noexcept {
     return found == users_.end() ? 0 : found->second;
 }
 
-// mutants: fs-place-to-give-up
 std::size_t place_to_give_up(std::span<const std::uint32_t> users) {
     CAIRN_ASSERT(!users.empty());
     const auto worst = std::ranges::max_element(

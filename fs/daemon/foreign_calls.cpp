@@ -20,7 +20,6 @@ ForeignCalls::ForeignCalls(copyrpc::Endpoint& endpoint, PeerLinks& links, worker
         this);
 }
 
-// mutants: fs-foreign-on-found
 void ForeignCalls::on_found(ShardNumber peer, std::uint64_t life, Instant now) {
     const bool is_new = std::exchange(gates_[peer].life, life) != life;
     for (auto& [number, client] : clients_) {
@@ -30,7 +29,6 @@ void ForeignCalls::on_found(ShardNumber peer, std::uint64_t life, Instant now) {
     }
 }
 
-// mutants: fs-foreign-on-lost
 void ForeignCalls::on_lost(ShardNumber peer, Instant now) {
     for (const auto& [number, call] : calls_) {
         call->is_orphan = call->is_orphan || call->from == peer;
@@ -51,7 +49,6 @@ std::optional<ShardNumber> ForeignCalls::proven(const copyrpc::Request& request)
 }
 
 // A gateway may send calls of its own machine's clients only.
-// mutants: fs-foreign-on-call
 void ForeignCalls::on_call(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = proven(request);
     if (!from) {
@@ -88,7 +85,6 @@ void ForeignCalls::on_call(const copyrpc::Request& request) {
     }
 }
 
-// mutants: fs-foreign-on-forget
 void ForeignCalls::on_forget(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = proven(request);
     if (!from) {
@@ -107,7 +103,6 @@ void ForeignCalls::on_forget(const copyrpc::Request& request) {
     }
 }
 
-// mutants: fs-foreign-start
 void ForeignCalls::start(Foreign& call) {
     if (call.is_orphan) {
         end(call);
@@ -139,7 +134,6 @@ void ForeignCalls::fetch(Foreign& call) {
     }
 }
 
-// mutants: fs-foreign-on-fetched
 void ForeignCalls::on_fetched(void* context, const rpc::CallResult& result) {
     Foreign& call = *static_cast<Foreign*>(context);
     if (result.status != rpc::CallStatus::Ok) {
@@ -163,7 +157,6 @@ Call ForeignCalls::begin(std::uint32_t number, CallToken token) {
             call.data.bytes()};
 }
 
-// mutants: fs-foreign-answer
 void ForeignCalls::answer(std::uint32_t number, std::span<const std::uint8_t> bytes) {
     Foreign& call = *calls_.at(number);
     CAIRN_ASSERT(call.step == Step::WithShard);
@@ -218,7 +211,6 @@ void ForeignCalls::respond(Foreign& call, std::uint32_t read) {
 }
 
 // Ends a call. The next call of the same slot, if one waits, begins.
-// mutants: fs-foreign-end
 void ForeignCalls::end(Foreign& call) {
     const std::uint64_t client = call.parsed.call.client;
     const std::uint32_t slot = call.parsed.call.slot;
@@ -240,7 +232,6 @@ bool ForeignCalls::has_calls(std::uint64_t client) const noexcept {
 }
 
 // Returns the clients that leave now. A client leaves later while it still has calls here.
-// mutants: fs-foreign-take-leavers
 std::vector<std::uint64_t> ForeignCalls::take_leavers(Instant now) {
     std::erase_if(clients_, [&](const auto& each) {
         const bool leaves = each.second.leaves_at <= now;

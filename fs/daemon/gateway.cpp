@@ -49,7 +49,6 @@ Gateway::Gateway(copyrpc::Endpoint& endpoint, PeerLinks& links, PeerMail& mail, 
     }
 }
 
-// mutants: fs-gateway-take
 void Gateway::take(const Call& call, ShardNumber to, Instant now) {
     Peer& peer = peers_[to];
     auto sent = std::make_unique<Sent>();
@@ -67,7 +66,6 @@ void Gateway::take(const Call& call, ShardNumber to, Instant now) {
 }
 
 // Returns false if the client's request is invalid, or its data lie outside the client's memory.
-// mutants: fs-gateway-judge
 bool Gateway::judge(Sent& sent) {
     const std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
     if (!parsed) {
@@ -82,7 +80,6 @@ bool Gateway::judge(Sent& sent) {
     return sent.data.bytes <= kMostForwardedData && memory.has_value();
 }
 
-// mutants: fs-gateway-forget
 void Gateway::forget(std::uint64_t client) {
     for (std::size_t number = 0; number != peers_.size(); ++number) {
         Peer& peer = peers_[number];
@@ -98,7 +95,6 @@ void Gateway::on_found(ShardNumber number) {
     serve(number);
 }
 
-// mutants: fs-gateway-on-lost
 void Gateway::on_lost(ShardNumber number, Instant now) {
     Peer& peer = peers_[number];
     peer.is_there = false;
@@ -110,7 +106,6 @@ void Gateway::on_lost(ShardNumber number, Instant now) {
     }
 }
 
-// mutants: fs-gateway-on-turn
 void Gateway::on_turn(Instant now) {
     for (std::size_t number = 0; number != peers_.size(); ++number) {
         Peer& peer = peers_[number];
@@ -144,7 +139,6 @@ Instant Gateway::next_deadline() const noexcept {
 
 // Forget messages go first: a client with the same number may have come back since. `told` holds only as many as the
 // mail can have unanswered; earlier ones have arrived.
-// mutants: fs-gateway-serve
 void Gateway::serve(ShardNumber number) {
     Peer& peer = peers_[number];
     while (peer.is_there && !peer.forgets.empty()) {
@@ -169,7 +163,6 @@ void Gateway::serve(ShardNumber number) {
 }
 
 // True if there is a next call, and room for it.
-// mutants: fs-gateway-has-room
 bool Gateway::has_room(const Peer& peer) noexcept {
     return !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay &&
            peer.promised + copyrpc::Message::charge_for(peer.waiting.front()->answer) <= kMostPromised;
@@ -203,7 +196,6 @@ bool Gateway::compose(Sent& sent) {
 }
 
 // Opens the client's own memory. The other shard reads and writes it directly, without a copy here.
-// mutants: fs-gateway-open-data
 bool Gateway::open_data(Sent& sent) {
     const std::optional<SessionId> session = links_.session_of(sent.to);
     if (!session) {
@@ -218,7 +210,6 @@ bool Gateway::open_data(Sent& sent) {
 }
 
 // Sends a call. Returns false if the call waits.
-// mutants: fs-gateway-send
 bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     const std::optional<SessionId> session = links_.session_of(sent->to);
     copyrpc::Call call;
@@ -244,7 +235,6 @@ bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     return true;
 }
 
-// mutants: fs-gateway-on-done
 void Gateway::on_done(void* context, const rpc::CallResult& result) {
     Sent& done = *static_cast<Sent*>(context);
     Gateway& self = *done.gateway;
@@ -273,7 +263,6 @@ void Gateway::on_done(void* context, const rpc::CallResult& result) {
     self.serve(number);
 }
 
-// mutants: fs-gateway-finish
 void Gateway::finish(Sent& sent, const rpc::CallResult& result) {
     const auto answer =
         result.status == rpc::CallStatus::Ok ? parse_forwarded_answer(result.response, sent.data) : std::nullopt;

@@ -20,7 +20,6 @@ constexpr std::size_t kMostKeyBytes = 4096;
 
 }  // namespace
 
-// mutants: fs-read-key-file
 Result<SipKey> read_key_file(const std::string& path) {
     const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     std::array<char, kMostKeyBytes> bytes{};

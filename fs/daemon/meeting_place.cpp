@@ -48,7 +48,6 @@ Result<MeetingPlace> MeetingPlace::open(const std::string& prefix, mode_t mode) 
     return place;
 }
 
-// mutants: fs-meeting-place-lock
 Status MeetingPlace::lock() {
     lock_ = OwnedFd(::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!lock_.is_open()) {
@@ -69,7 +68,6 @@ Status MeetingPlace::lock() {
 }
 
 // The holder of the lock owns the socket's name. A file there is a dead daemon's.
-// mutants: fs-meeting-place-listen
 Status MeetingPlace::listen(mode_t mode) {
     struct stat facts {};
     if (::lstat(socket_path_.c_str(), &facts) == 0) {

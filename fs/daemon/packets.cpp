@@ -8,7 +8,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-person-at
 std::shared_ptr<const Person> person_at(int socket) {
     ucred who{};
     socklen_t bytes = sizeof(who);
@@ -29,7 +28,6 @@ std::shared_ptr<const Person> person_at(int socket) {
 }
 
 // MSG_TRUNC: returns the packet's full length.
-// mutants: fs-receive-packet
 Reception receive_packet(int socket, std::span<std::uint8_t> room) noexcept {
     const ssize_t bytes = ::recv(socket, room.data(), room.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (bytes < 0) {

@@ -48,7 +48,6 @@ Status PeerLinks::listen() {
     return endpoint_.listen(static_cast<std::uint16_t>(port));
 }
 
-// mutants: fs-peer-links-on-turn
 void PeerLinks::on_turn(Instant now) {
     for (const auto& link : links_) {
         if (link->step != Step::Proven && link->step != Step::Ended && link->by <= now) {
@@ -95,13 +94,11 @@ std::optional<SessionId> PeerLinks::session_of(ShardNumber number) const noexcep
     return found != peers_.end() && found->link != nullptr ? std::optional(found->link->session) : std::nullopt;
 }
 
-// mutants: fs-peer-links-peer-of
 std::optional<ShardNumber> PeerLinks::peer_of(SessionId session) const noexcept {
     const Link* const link = find(session);
     return link != nullptr && link->step == Step::Proven ? std::optional(link->peer) : std::nullopt;
 }
 
-// mutants: fs-peer-links-on-breach
 void PeerLinks::on_breach(SessionId session) {
     if (Link* const link = find(session); link != nullptr) {
         counters_.count(link->step == Step::Proven ? PeerCounter::Breaches : PeerCounter::Strangers);
@@ -131,7 +128,6 @@ void PeerLinks::connect(Peer& peer, Instant now) {
 }
 
 // Ends a link. If the link is ours, another one follows.
-// mutants: fs-peer-links-end
 void PeerLinks::end(Link& link) {
     if (link.step == Step::Ended) {
         return;
@@ -151,7 +147,6 @@ void PeerLinks::end(Link& link) {
 }
 
 // Admits a connection without a proof. If there are too many, the oldest of them is refused.
-// mutants: fs-peer-links-admit
 void PeerLinks::admit(SessionId session) {
     const auto is_stranger = [](const auto& link) {
         return !link->ours && link->step != Step::Proven && link->step != Step::Ended;
@@ -177,7 +172,6 @@ void PeerLinks::on_event(SessionId session, rpc::LinkEvent event, bool ours) {
 }
 
 // Makes the link the peer's connection. It replaces the connection of the peer's earlier life.
-// mutants: fs-peer-links-become-proven
 void PeerLinks::become_proven(Link& link) {
     Peer& own = *peer(link.peer);
     if (own.link != nullptr) {

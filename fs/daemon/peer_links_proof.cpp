@@ -15,7 +15,6 @@ std::uint8_t type_of(PeerCall call) noexcept {
 
 }  // namespace
 
-// mutants: fs-peer-links-handle
 template <void (PeerLinks::*kHandle)(PeerLinks::Link&, const copyrpc::Request&)>
 void PeerLinks::handle(void* context, const copyrpc::Request& request) {
     auto& self = *static_cast<PeerLinks*>(context);
@@ -73,7 +72,6 @@ void PeerLinks::on_answer(Link& link, const rpc::CallResult& result) {
     }
 }
 
-// mutants: fs-peer-links-their-greeting
 void PeerLinks::on_their_greeting(Link& link, std::span<const std::uint8_t> bytes) {
     const auto greeting = parse_peer<PeerGreeting>(bytes);
     if (!greeting || greeting->magic != kPeerMagic || greeting->version != kPeerHelloVersion) {
@@ -87,7 +85,6 @@ void PeerLinks::on_their_greeting(Link& link, std::span<const std::uint8_t> byte
         peer_bytes_of(PeerProof{facts, prover_.prove(PeerSide::Connecting, link.nonces, facts)}));
 }
 
-// mutants: fs-peer-links-their-proof
 void PeerLinks::on_their_proof(Link& link, std::span<const std::uint8_t> bytes) {
     const auto proof = parse_peer<PeerProof>(bytes);
     if (!proof || !prover_.is_proof(PeerSide::Accepting, link.nonces, *proof)) {
@@ -107,7 +104,6 @@ void PeerLinks::on_their_proof(Link& link, std::span<const std::uint8_t> bytes) 
     }
 }
 
-// mutants: fs-peer-links-greeting
 void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
     const auto greeting = parse_peer<PeerGreeting>(request.payload);
     if (link.step != Step::Greeting || !greeting || greeting->magic != kPeerMagic ||
@@ -124,7 +120,6 @@ void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
 }
 
 // Answers with our facts, so that the other shard can log the difference, too.
-// mutants: fs-peer-links-proof
 void PeerLinks::on_proof(Link& link, const copyrpc::Request& request) {
     const auto proof = parse_peer<PeerProof>(request.payload);
     if (link.step != Step::Proving || !proof || !prover_.is_proof(PeerSide::Connecting, link.nonces, *proof)) {
@@ -145,7 +140,6 @@ void PeerLinks::on_proof(Link& link, const copyrpc::Request& request) {
     }
 }
 
-// mutants: fs-peer-links-ready
 void PeerLinks::on_ready(Link& link, const copyrpc::Request& request) {
     if (link.step != Step::Awaiting) {
         refuse(link, "it did not prove the cluster's key");

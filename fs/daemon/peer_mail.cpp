@@ -5,7 +5,6 @@ namespace cairn::fs {
 PeerMail::PeerMail(copyrpc::Endpoint& endpoint, PeerLinks& links, worker::Worker& worker, PeerCounters& counters)
     : endpoint_(endpoint), links_(links), worker_(worker), counters_(counters), unanswered_(links.cluster().shards()) {}
 
-// mutants: fs-peer-mail-send
 void PeerMail::send(ShardNumber to, PeerCall what, std::span<const std::uint8_t> bytes) {
     const std::optional<SessionId> session = links_.session_of(to);
     if (!session) {
@@ -39,7 +38,6 @@ void PeerMail::send(ShardNumber to, PeerCall what, std::span<const std::uint8_t>
 }
 
 // A peer that does not take a message counts as lost.
-// mutants: fs-peer-mail-on-done
 void PeerMail::on_done(void* context, const rpc::CallResult& result) {
     Letter& letter = *static_cast<Letter*>(context);
     PeerMail& mail = *letter.mail;

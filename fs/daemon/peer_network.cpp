@@ -110,7 +110,6 @@ void PeerNetwork::on_lost(ShardNumber peer) {
     gateway_->on_lost(peer, worker_.now());
 }
 
-// mutants: fs-peer-network-on-message
 void PeerNetwork::on_message(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = links_->peer_of(request.handle.session);
     if (!from) {
@@ -121,7 +120,6 @@ void PeerNetwork::on_message(const copyrpc::Request& request) {
     events_.emplace_back(Message{*from, request.handle.session, {request.payload.begin(), request.payload.end()}});
 }
 
-// mutants: fs-peer-network-begin-turn
 void PeerNetwork::begin_turn(Shard& shard, Instant now) {
     links_->on_turn(now);
     for (const auto& event : std::exchange(events_, {})) {

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t kPeerProofs = 0x70656572;  // "peer": the purpose from which the key is derived
 
-// mutants: fs-peer-proved
 struct Proved {
     std::uint32_t magic = kPeerMagic;
     std::uint16_t version = kPeerHelloVersion;
@@ -37,7 +36,6 @@ PeerProver::PeerProver(const SipKey& cluster_key) noexcept : key_{} {
     }
 }
 
-// mutants: fs-peer-prover-prove
 PeerMac PeerProver::prove(PeerSide side, const PeerNonces& nonces, const PeerFacts& facts) const {
     std::array<std::uint8_t, 256> bytes{};
     FieldWriter out(bytes);
@@ -54,13 +52,11 @@ PeerMac PeerProver::prove(PeerSide side, const PeerNonces& nonces, const PeerFac
     return mac;
 }
 
-// mutants: fs-peer-prover-is-proof
 bool PeerProver::is_proof(PeerSide side, const PeerNonces& nonces, const PeerProof& proof) const {
     const PeerMac right = prove(side, nonces, proof.facts);
     return CRYPTO_memcmp(right.data(), proof.mac.data(), sizeof(right)) == 0;
 }
 
-// mutants: fs-peer-difference
 std::optional<std::string> difference_of(const PeerFacts& ours, const PeerFacts& theirs) {
     const auto differs = [](const char* what, auto own, auto other) -> std::optional<std::string> {
         return own == other ? std::nullopt : std::optional(fmt::format("{}: {} here, {} there", what, own, other));

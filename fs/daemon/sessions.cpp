@@ -146,7 +146,6 @@ void Sessions::look_at(Session& session) {
     }
 }
 
-// mutants: fs-sessions-on-hello
 void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
     if (parse_counters_request(bytes) && config_.counters_text) {
         (void)send_packet(session.socket.get(), bytes_of(CountersAnswer{config_.counters_text()}));
@@ -195,7 +194,6 @@ bool Sessions::judge_room(Session& session) {
 }
 
 // Returns the wanted number if this user got it and no client has it now. Otherwise returns a new number.
-// mutants: fs-sessions-number-for
 std::uint64_t Sessions::number_for(const Person& person, std::uint64_t wanted) {
     const auto is_taken = [this](std::uint64_t number) {
         return session_of(number) != nullptr || leavers_.contains(number);
@@ -234,7 +232,6 @@ void Sessions::on_news(ShardNews& news) {
 }
 
 // All shards must have drained before one forgets the client. A call to one of them may have opened a file at another.
-// mutants: fs-sessions-on-leaver
 void Sessions::on_leaver(const ShardNews& news) {
     const auto found = leavers_.find(news.client);
     CAIRN_ASSERT(found != leavers_.end() && found->second.awaited != 0);
@@ -270,7 +267,6 @@ void Sessions::refuse(Session& session, SessionCounter reason, const Error& why)
 }
 
 // Limits the rate of lines: a client can cause them as often as it likes.
-// mutants: fs-sessions-say
 void Sessions::say(const std::string& line) {
     const Instant now = steady_now();
     if (now < say_at_) {

@@ -20,7 +20,6 @@ void Sessions::on_request(Session& session, std::span<const std::uint8_t> bytes)
 }
 
 // Hands the memory to the shards before the client gets it.
-// mutants: fs-sessions-on-buffers-request
 void Sessions::on_buffers_request(Session& session) {
     if (session.buffers->is_made()) {
         refuse(session, SessionCounter::TooMany, {"a client has memory for its buffers once", kOneVersion});

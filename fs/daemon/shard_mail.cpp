@@ -35,7 +35,6 @@ ShardRing& ShardMail::ring_to(Peer& peer) const noexcept {
 }
 
 // Sends a message. If an earlier message to the same shard waits, this one waits, too.
-// mutants: fs-shard-mail-send
 void ShardMail::send(ShardNumber to, std::span<const std::uint8_t> message) {
     const auto peer = std::ranges::find(peers_, to, &Peer::number);
     CAIRN_ASSERT(peer != peers_.end());
@@ -46,7 +45,6 @@ void ShardMail::send(ShardNumber to, std::span<const std::uint8_t> message) {
     }
 }
 
-// mutants: fs-shard-mail-flush
 void ShardMail::flush() noexcept {
     for (Peer& peer : peers_) {
         while (!peer.waiting.empty() && ring_to(peer).put(peer.waiting.front())) {
@@ -63,7 +61,6 @@ void ShardMail::flush() noexcept {
     }
 }
 
-// mutants: fs-shard-mail-has-work
 bool ShardMail::has_work() const noexcept {
     return std::ranges::any_of(peers_, [](const Peer& peer) {
         return !peer.in->empty() || (!peer.waiting.empty() && peer.out->has_room(peer.waiting.front().size()));

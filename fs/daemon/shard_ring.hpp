@@ -24,7 +24,6 @@ public:
 
     // Puts a message of at most kMostMessageBytes (asserted). Returns false if there is no room. For the thread that
     // puts.
-    // mutants: fs-shard-ring-put
     [[nodiscard]] bool put(std::span<const std::uint8_t> message) noexcept {
         const auto bytes = static_cast<std::uint32_t>(message.size());
         if (!has_room(bytes)) {

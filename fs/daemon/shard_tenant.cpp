@@ -102,7 +102,6 @@ Status ShardTenant::set_peers(const std::vector<ShardTenant*>& peers) {
     return mail_.open(worker_, shard_.number(), all);
 }
 
-// mutants: fs-shard-tenant-send
 void ShardTenant::send(ShardNumber to, std::span<const std::uint8_t> message) noexcept {
     CAIRN_ASSERT(to < is_near_.size());
     if (is_near_[to]) {
@@ -113,7 +112,6 @@ void ShardTenant::send(ShardNumber to, std::span<const std::uint8_t> message) no
 }
 
 // The client gets copies of the descriptors: the channel's own may be closed before they are sent.
-// mutants: fs-shard-tenant-add
 void ShardTenant::add(ChannelOrder order) {
     const std::uint64_t client = order.client;
     auto channel = std::make_unique<Channel>(std::move(order), ++generation_);
@@ -151,7 +149,6 @@ void ShardTenant::end_channels(std::uint64_t client) {
 }
 
 // Ends channels that are closed and have no unanswered call. Until then the shard may read and write their data.
-// mutants: fs-shard-tenant-retire
 void ShardTenant::retire() noexcept {
     std::erase_if(draining_, [this](std::uint64_t client) {
         bool is_drained = true;
@@ -179,7 +176,6 @@ void ShardTenant::tell(ShardNews::What what, std::uint64_t client) noexcept {
     news_.tell(std::move(news));
 }
 
-// mutants: fs-shard-tenant-turn
 bool ShardTenant::on_turn(Instant now) noexcept {
     if (next_deadline() > now) {
         return false;

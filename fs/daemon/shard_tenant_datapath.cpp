@@ -47,7 +47,6 @@ Instant ShardTenant::next_deadline() const noexcept {
 
 // Each turn begins with another channel. If other shards are too slow, this shard takes no more calls: each call could
 // add a message that waits.
-// mutants: fs-shard-tenant-take-calls
 void ShardTenant::take_calls() noexcept {
     if (takes_ && network_ != nullptr) {
         network_->give_calls(shard_, worker_.now(),
@@ -68,7 +67,6 @@ void ShardTenant::take_calls() noexcept {
 
 // Returns how many slots were looked at. A slot without a request counts, too, since a client may set its bit again and
 // again.
-// mutants: fs-shard-tenant-take-from
 std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noexcept {
     Channel& channel = *channels_[place];
     channel.due |= channel.end.take_pending();
@@ -99,7 +97,6 @@ std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noex
 }
 
 // Handles a call. A call for a shard of another machine goes to the gateway. An invalid request is answered here.
-// mutants: fs-shard-tenant-take-call
 void ShardTenant::take_call(const Call& call) noexcept {
     FieldReader in(call.request);
     RequestHead head;
@@ -111,7 +108,6 @@ void ShardTenant::take_call(const Call& call) noexcept {
     }
 }
 
-// mutants: fs-shard-tenant-answer
 void ShardTenant::answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept {
     const auto slot = static_cast<std::uint32_t>(token % kChannelSlots);
     const std::size_t place = (token >> kSlotBits) & kPlaceMask;

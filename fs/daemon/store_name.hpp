@@ -22,7 +22,6 @@ struct StoreName {
 
     // Returns the id. Its lower 39 bits are random. They begin the log of a new store, so that old bytes do not
     // continue the log.
-    // mutants: fs-store-name-id
     [[nodiscard]] constexpr std::uint64_t id() const noexcept {
         return std::uint64_t{spread == Spread::Koyama} << 63U | std::uint64_t{shards - 1} << 51U |
                std::uint64_t{number} << kChanceBits | file_system;

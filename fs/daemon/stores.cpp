@@ -197,7 +197,6 @@ Status make_all(std::vector<OpenStore>& stores, const StoreWishes& wishes) {
 
 }  // namespace
 
-// mutants: fs-open-stores
 Result<OpenStores> open_stores(const StoreWishes& wishes) {
     CAIRN_ASSERT(wishes.nodes == 1 || wishes.cluster_key);
     OpenStores all;

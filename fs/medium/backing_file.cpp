@@ -103,7 +103,6 @@ BackingFile::BackingFile(BackingFile&& other) noexcept
       made_(std::exchange(other.made_, false)) {}
 
 // Removes the file before the lock ends, so that no other process can have begun to use it.
-// mutants: fs-backing-file-destruct
 BackingFile::~BackingFile() {
     if (made_) {
         ::unlink(path_.c_str());
@@ -113,7 +112,6 @@ BackingFile::~BackingFile() {
     }
 }
 
-// mutants: fs-backing-file-open-or-make
 Status BackingFile::open_or_make(bool may_make) {
     fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
     int reason = errno;
@@ -128,7 +126,6 @@ Status BackingFile::open_or_make(bool may_make) {
     return Nothing{};
 }
 
-// mutants: fs-backing-file-lock
 Status BackingFile::lock() {
     if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
         return Nothing{};
@@ -141,7 +138,6 @@ Status BackingFile::lock() {
     return cannot("lock", path_, reason, "name a file in a file system that has locks");
 }
 
-// mutants: fs-backing-file-settle-length
 Status BackingFile::settle_length(std::size_t wanted, Devices devices) {
     struct stat facts {};
     if (::fstat(fd_, &facts) != 0) {
@@ -171,7 +167,6 @@ Status BackingFile::settle_length(std::size_t wanted, Devices devices) {
 
 // If the file has its length, fills holes. For that xfs wants as much free room as the file is long, even if there are
 // no holes.
-// mutants: fs-backing-file-take-room
 Status BackingFile::take_room(std::size_t bytes) {
     struct stat before {};
     const bool is_new = ::fstat(fd_, &before) == 0 && before.st_size == 0;
@@ -255,7 +250,6 @@ Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& 
     return Nothing{};
 }
 
-// mutants: fs-touch-pages
 void touch_pages(std::span<std::uint8_t> memory, Touch touch) noexcept {
     const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     for (std::size_t at = 0; at < memory.size(); at += page_bytes) {

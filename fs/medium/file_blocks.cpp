@@ -25,7 +25,6 @@ constexpr std::uint32_t kNotItsOwn = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELAL
 
 }  // namespace
 
-// mutants: fs-has-all-blocks
 bool has_all_blocks(int fd, std::size_t bytes) noexcept {
     std::uint64_t covered = 0;
     while (covered < bytes) {

@@ -4,7 +4,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-judge-length
 Status judge_length(std::string_view what, std::size_t bytes) {
     if (bytes >= kLeastBytes && bytes <= kMostBytes && bytes % kLengthUnitBytes == 0) {
         return Nothing{};

@@ -25,7 +25,6 @@ PathKind kind_of(const struct stat& facts) {
     return leads_to.filename() == "dax" ? PathKind::DaxDevice : PathKind::OtherDevice;
 }
 
-// mutants: fs-judge-kind
 Status judge_kind(const std::string& path, PathKind kind, Devices devices) {
     switch (kind) {
         case PathKind::File:

@@ -60,7 +60,6 @@ private:
     PmemVerdict verdict_;
 };
 
-// mutants: fs-pmem-describe
 std::string PmemMedium::describe() const {
     const std::string length = length_text(memory().size());
     if (verdict_ == PmemVerdict::Fake) {
@@ -75,7 +74,6 @@ std::string PmemMedium::describe() const {
 
 // Returns an environment variable that makes libpmem take any file for persistent memory, or not flush. libpmem read
 // them when it was loaded, so its answers are no evidence then.
-// mutants: fs-misleading-variable
 const char* misleading_variable() noexcept {
     for (const char* const name : {"PMEM_IS_PMEM_FORCE", "PMEM_NO_FLUSH"}) {
         if (std::getenv(name) != nullptr) {

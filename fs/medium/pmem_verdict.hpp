@@ -17,7 +17,6 @@ enum class PmemVerdict : std::uint8_t { CacheLine, Byte, Fake, Refused };
 
 // Judges a mapping. Caches that survive a loss of power do not make an ordinary file persistent. Its pages belong to
 // the kernel, which writes them back itself.
-// mutants: fs-judge-pmem
 [[nodiscard]] constexpr PmemVerdict judge_pmem(PmemFacts facts, PmemChoice choice) noexcept {
     if (!facts.is_pmem) {
         return choice.allow_fake ? PmemVerdict::Fake : PmemVerdict::Refused;

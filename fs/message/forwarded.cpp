@@ -15,7 +15,6 @@ std::uint32_t put_message(std::span<std::uint8_t> room, const Message& message) 
     return out.failed() ? 0 : out.bytes();
 }
 
-// mutants: fs-has-sound-data
 bool has_sound_data(const ForwardedCall& call, const NamedData& data) noexcept {
     if (data.bytes > kMostForwardedData || data.at != 0) {
         return false;
@@ -50,7 +49,6 @@ std::uint32_t put_forwarded(std::span<std::uint8_t> room, const ForwardedCall& c
     return put_message(room, call);
 }
 
-// mutants: fs-parse-forwarded
 std::optional<ParsedForward> parse_forwarded(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     ParsedForward parsed;
@@ -73,7 +71,6 @@ std::uint32_t put_forwarded_answer(std::span<std::uint8_t> room, const Forwarded
     return put_message(room, answer);
 }
 
-// mutants: fs-parse-forwarded-answer
 std::optional<ForwardedAnswer> parse_forwarded_answer(std::span<const std::uint8_t> bytes, const NamedData& data) {
     FieldReader in(bytes);
     ForwardedAnswer answer;

@@ -60,7 +60,6 @@ std::vector<std::uint8_t> bytes_of(const Hello& hello) {
     return message(Kind::Hello, {}, hello.client);
 }
 
-// mutants: fs-parse-hello
 std::optional<Hello> parse_hello(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     Hello hello;
@@ -85,7 +84,6 @@ std::vector<std::uint8_t> bytes_of(const Welcome& welcome) {
                    static_cast<std::uint16_t>(welcome.local.size()));
 }
 
-// mutants: fs-parse-welcome
 std::optional<Welcome> parse_welcome(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     Welcome welcome;
@@ -124,7 +122,6 @@ std::vector<std::uint8_t> bytes_of(const BuffersRequest& request) {
     return message(Kind::BuffersRequest, {}, request.bytes);
 }
 
-// mutants: fs-parse-buffers-request
 std::optional<BuffersRequest> parse_buffers_request(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     BuffersRequest request;
@@ -154,7 +151,6 @@ std::optional<CountersRequest> parse_counters_request(std::span<const std::uint8
     return begin(in, Kind::CountersRequest) && in.is_at_end() ? std::optional(CountersRequest{}) : std::nullopt;
 }
 
-// mutants: fs-counters-answer
 std::vector<std::uint8_t> bytes_of(const CountersAnswer& answer) {
     std::string_view text = answer.text;
     if (text.size() > kMostCountersBytes) {

@@ -41,7 +41,6 @@ std::uint32_t put_peer_answer(std::span<std::uint8_t> room, std::uint64_t number
     return out.failed() ? 0 : out.bytes();
 }
 
-// mutants: fs-parse-peer-message
 std::optional<PeerMessage> parse_peer_message(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     std::optional<PeerMessage> message(std::in_place);

@@ -24,7 +24,6 @@ std::uint32_t put_request(std::span<std::uint8_t> room, RequestHead head, const 
     return out.failed() ? 0 : out.bytes();
 }
 
-// mutants: fs-parse-request
 std::optional<ParsedRequest> parse_request(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     std::optional<ParsedRequest> parsed(std::in_place);

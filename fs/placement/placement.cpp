@@ -57,7 +57,6 @@ private:
 
 }  // namespace
 
-// mutants: fs-placement-koyama
 std::uint32_t koyama_hash(std::string_view name) noexcept {
     std::uint32_t sum = 0;
     while (!name.empty()) {
@@ -71,7 +70,6 @@ std::uint32_t koyama_hash(std::string_view name) noexcept {
     return sum;
 }
 
-// mutants: fs-placement-construct
 Placement::Placement(Spread spread, std::uint32_t daemons, const SipKey& key)
     : spread_(spread), daemons_(daemons), key_(key) {
     CAIRN_ASSERT(daemons != 0 && daemons <= kSlots);
@@ -83,7 +81,6 @@ Placement::Placement(Spread spread, std::uint32_t daemons, const SipKey& key)
     }
 }
 
-// mutants: fs-placement-even
 std::uint32_t Placement::even_hash(std::uint64_t directory, std::uint64_t directory_more,
                                    std::string_view name) const noexcept {
     WordHash hash(key_, sip_hash(key_, directory, directory_more));
@@ -100,7 +97,6 @@ std::uint32_t Placement::even_hash(std::uint64_t directory, std::uint64_t direct
     return static_cast<std::uint32_t>(hash.finish()) + numbers;
 }
 
-// mutants: fs-placement-slot-of
 std::uint16_t Placement::slot_of(std::uint64_t directory, std::uint64_t directory_more,
                                  std::string_view name) const noexcept {
     if (spread_ == Spread::Koyama) {

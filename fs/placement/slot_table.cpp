@@ -42,7 +42,6 @@ ShardNumber SlotTable::owner(std::uint16_t slot) const noexcept {
     return owners_[slot];
 }
 
-// mutants: fs-slot-table-give
 void SlotTable::give(std::uint16_t slot, ShardNumber to) noexcept {
     CAIRN_ASSERT(slot < kSlots && to < shards_);
     owners_[slot] = to;
@@ -60,7 +59,6 @@ std::vector<std::uint8_t> SlotTable::bytes() const {
     return bytes;
 }
 
-// mutants: fs-slot-table-parse
 std::optional<SlotTable> SlotTable::parse(std::span<const std::uint8_t> bytes) {
     RawTable raw{};
     if (bytes.size() != kBytes) {

@@ -12,7 +12,6 @@ namespace {
 constexpr std::uint32_t kBits = 07777;
 
 // Returns the rights of the caller's class.
-// mutants: fs-rules-rights-of
 std::uint32_t rights_of(const Owned& file, const Credentials& who) noexcept {
     if (who.uid == file.uid) {
         return file.mode >> 6U & 7U;
@@ -27,7 +26,6 @@ bool Credentials::has_group(std::uint32_t group) const noexcept {
 }
 
 // The superuser may execute a file only if any class may.
-// mutants: fs-rules-judge-access
 int judge_access(const Owned& file, const Credentials& who, std::uint32_t wanted) noexcept {
     std::uint32_t rights = rights_of(file, who);
     if (who.is_superuser()) {
@@ -37,7 +35,6 @@ int judge_access(const Owned& file, const Credentials& who, std::uint32_t wanted
     return (rights & wanted) == wanted ? 0 : EACCES;
 }
 
-// mutants: fs-rules-judge-removal
 int judge_removal(const Owned& directory, const Owned& file, const Credentials& who) noexcept {
     if (const int refused = judge_access(directory, who, kMayWrite | kMayExecute); refused != 0) {
         return refused;
@@ -50,13 +47,11 @@ int judge_owner(const Owned& file, const Credentials& who) noexcept {
     return who.is_superuser() || who.uid == file.uid ? 0 : EPERM;
 }
 
-// mutants: fs-rules-mode-after-chmod
 std::uint32_t mode_after_chmod(const Owned& file, const Credentials& who, std::uint32_t bits) noexcept {
     const bool keeps = who.is_superuser() || who.has_group(file.gid);
     return (file.mode & ~kBits) | (bits & kBits & ~(keeps ? 0U : std::uint32_t{S_ISGID}));
 }
 
-// mutants: fs-rules-judge-chown
 int judge_chown(const Owned& file, const Credentials& who, std::uint32_t uid, std::uint32_t gid) noexcept {
     if (who.is_superuser()) {
         return 0;
@@ -66,7 +61,6 @@ int judge_chown(const Owned& file, const Credentials& who, std::uint32_t uid, st
 }
 
 // A set-group-id bit without the right to execute has another meaning (mandatory locks), so it stays.
-// mutants: fs-rules-mode-without-ids
 std::uint32_t mode_without_ids(std::uint32_t mode) noexcept {
     if (S_ISDIR(mode)) {
         return mode;
@@ -75,7 +69,6 @@ std::uint32_t mode_without_ids(std::uint32_t mode) noexcept {
     return mode & ~(std::uint32_t{S_ISUID} | group);
 }
 
-// mutants: fs-rules-made-in
 Owned made_in(const Owned& directory, const Credentials& who, std::uint32_t mode) noexcept {
     Owned made{mode, who.uid, who.gid};
     if ((directory.mode & S_ISGID) != 0) {

@@ -12,7 +12,6 @@ constexpr std::size_t kLongestPath = 4095;
 
 // Returns 0 or an errno. A name is any bytes but '/' and 0, up to kLongestName of them. "." and ".." are no names; the
 // client looks them up.
-// mutants: fs-rules-judge-name
 [[nodiscard]] constexpr int judge_name(std::string_view name) noexcept {
     if (name.empty()) {
         return ENOENT;

@@ -14,7 +14,6 @@ namespace cairn::fs {
 }
 
 // Judges a read or write of `bytes`. Returns 0 or an errno. A write gets as many bytes as fit: see bytes_that_fit().
-// mutants: fs-rules-judge-range
 [[nodiscard]] constexpr int judge_range(std::int64_t offset, std::uint64_t bytes, std::uint32_t chunk_bytes,
                                         bool writes) noexcept {
     if (offset < 0) {

@@ -31,7 +31,6 @@ void Background::forget(std::uint64_t client) {
 }
 
 // By now all clients that had files open before the restart have opened them again, or are gone.
-// mutants: fs-end-grace
 void Background::end_grace() {
     if (state_.time.now < kept_.grace_ends()) {
         return;
@@ -43,7 +42,6 @@ void Background::end_grace() {
 }
 
 // Looks at a sixteenth of the table in each turn. A scan of a million files would stall calls for many milliseconds.
-// mutants: fs-look-for-orphans
 void Background::look_for_orphans() {
     std::vector<FileId> orphans;
     for (const std::size_t end = orphans_from_ + kPartsOfATurn; orphans_from_ != end; ++orphans_from_) {
@@ -59,7 +57,6 @@ void Background::look_for_orphans() {
     }
 }
 
-// mutants: fs-write-touched
 void Background::write_touched(std::uint32_t most) {
     std::uint32_t written = 0;
     for (auto at = state_.touched.begin(); at != state_.touched.end() && written != most; ++written) {
@@ -77,7 +74,6 @@ void Background::write_touched(std::uint32_t most) {
 }
 
 // A medium of pages gives space back only at a sync.
-// mutants: fs-background-sync
 int Background::sync(bool wanted) {
     if (!state_.store.is_paged()) {
         return 0;
@@ -112,7 +108,6 @@ void Background::answer_cut(const Cutter::Done& done) {
     }
 }
 
-// mutants: fs-background-run
 Background::Outcome Background::run(bool sync_wanted) {
     Outcome outcome;
     end_grace();

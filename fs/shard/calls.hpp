@@ -34,7 +34,6 @@ struct Call {
     std::span<std::uint8_t> buffers{};
 
     // Returns the memory of a request's data, or nothing if not all of it lies within one of the two.
-    // mutants: fs-call-memory
     [[nodiscard]] std::optional<std::span<std::uint8_t>> memory(std::uint32_t at, std::uint32_t bytes) const noexcept {
         const std::span<std::uint8_t> all = at < kBuffersAt ? data : buffers;
         const std::uint32_t from = at < kBuffersAt ? at : at - kBuffersAt;

@@ -20,7 +20,6 @@ constexpr std::uint32_t kMostChunks = 1024;
 
 }  // namespace
 
-// mutants: fs-census-ids
 template <class Id, class Object>
 std::span<const Id> Census::ids_from(Part<Id>& part, const Table<Id, Object>& table, const CensusCursor& cursor,
                                      const Id& first) {
@@ -34,7 +33,6 @@ std::span<const Id> Census::ids_from(Part<Id>& part, const Table<Id, Object>& ta
     return {std::ranges::lower_bound(part.ids, first), part.ids.end()};
 }
 
-// mutants: fs-census-counted
 CountedFile Census::counted(const FileId& id, const InodeState& state) const noexcept {
     const Inode& inode = state.inode;
     const std::optional<FileId> parent = is_directory(inode.mode) ? parent_of(state) : std::nullopt;
@@ -42,7 +40,6 @@ CountedFile Census::counted(const FileId& id, const InodeState& state) const noe
     return {id, parent.value_or(FileId{}), inode.mode, inode.links, inode.size, is_open};
 }
 
-// mutants: fs-census-files
 bool Census::add_files(CensusCursor& at, CensusWriter& out) {
     for (const FileId& id : ids_from(files_, state_.store.tables().inodes(), at, at.id)) {
         const InodeState* const state = state_.inode(id);
@@ -63,7 +60,6 @@ bool Census::add_names(CensusCursor& at, CensusWriter& out) {
     return true;
 }
 
-// mutants: fs-census-names-of
 bool Census::add_names_of(const FileId& directory, CensusCursor& at, CensusWriter& out) {
     const Names* const names = state_.store.tables().names(directory);
     if (names == nullptr) {
@@ -97,7 +93,6 @@ bool Census::add_chunks(CensusCursor& at, CensusWriter& out) {
     return true;
 }
 
-// mutants: fs-census-scrub
 bool Census::scrub_part(CensusCursor& at, std::uint32_t& left, CensusWriter& out) {
     const CensusCursor begin = at;
     std::uint32_t chunks = 0;
@@ -127,12 +122,10 @@ void Census::forget() noexcept {
     chunks_ = {};
 }
 
-// mutants: fs-census-may-look
 bool Census::may_look(const Credentials& who) const noexcept {
     return who.is_superuser() || who.uid == own_user_;
 }
 
-// mutants: fs-census-fill
 template <class AddPart>
 std::uint32_t Census::fill(CensusCursor at, CensusWriter& out, AddPart&& add_part) {
     CensusAnswer answer;
@@ -150,7 +143,6 @@ std::uint32_t Census::fill(CensusCursor at, CensusWriter& out, AddPart&& add_par
     return out.finish(answer);
 }
 
-// mutants: fs-census-page
 std::uint32_t Census::page(const Call& call, const CensusRequest& request, const AnswerRoom& room) {
     using Add = bool (Census::*)(CensusCursor&, CensusWriter&);
     constexpr std::array<Add, 3> kAdd{&Census::add_files, &Census::add_names, &Census::add_chunks};
@@ -166,7 +158,6 @@ std::uint32_t Census::page(const Call& call, const CensusRequest& request, const
     return fill(request.cursor, out, [&](CensusCursor& at) { return (this->*kAdd[kind])(at, out); });
 }
 
-// mutants: fs-census-scrub-call
 std::uint32_t Census::scrub(const Call& call, const ScrubRequest& request, const AnswerRoom& room) {
     if (!may_look(call.who)) {
         return room.error(EPERM);

@@ -24,7 +24,6 @@ std::uint32_t ClientCalls::again(const Call& /*call*/, const auto& /*request*/, 
     return room().ok(EmptyAnswer{});
 }
 
-// mutants: fs-client-calls-take
 void ClientCalls::take(const Call& call) {
     const std::optional<ParsedRequest> parsed = parse_request(call.request);
     std::uint32_t bytes = 0;
@@ -46,7 +45,6 @@ void ClientCalls::take(const Call& call) {
     }
 }
 
-// mutants: fs-client-calls-run
 template <class Request>
 std::uint32_t ClientCalls::run(const Call& call, const Request& request) {
     if constexpr (kIsMadeOnce<Request>) {
@@ -169,7 +167,6 @@ std::uint32_t ClientCalls::again(const Call& /*call*/, const LinkRequest& reques
     return room().ok(answer);
 }
 
-// mutants: fs-reserve-again
 std::uint32_t ClientCalls::again(const Call& call, const ReserveRequest& request, std::int64_t result) {
     const InodeState* const inode = state_.inode(request.file);
     if (inode == nullptr) {
@@ -182,7 +179,6 @@ std::uint32_t ClientCalls::again(const Call& call, const ReserveRequest& request
         DataAnswer{0, true, static_cast<std::uint64_t>(result), inode->inode.size, inode->inode.generation});
 }
 
-// mutants: fs-change-directory
 LoneTask ClientCalls::change_directory(KeptCall kept) {
     const Call call = kept.call();
     const auto request = kept.request<SetAttributesRequest>();

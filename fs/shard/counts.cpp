@@ -8,7 +8,6 @@ constexpr std::uint32_t kMostLinks = 1U << 30U;
 
 }  // namespace
 
-// mutants: fs-judge-more
 int Counts::judge_more(const InodeState* file) noexcept {
     if (file == nullptr || file->inode.links == 0) {
         return ENOENT;
@@ -16,7 +15,6 @@ int Counts::judge_more(const InodeState* file) noexcept {
     return is_directory(file->inode.mode) ? EPERM : file->inode.links == kMostLinks ? EMLINK : 0;
 }
 
-// mutants: fs-take-name
 void Counts::take_name(const InodeState& file) {
     Inode inode = copy_of(file);
     --inode.links;
@@ -36,7 +34,6 @@ namespace {
 
 }  // namespace
 
-// mutants: fs-count
 Co<PeerAnswer> Counts::count(ShardNumber from, CountRequest request) {
     const Gate gate{Gate::Kind::File, request.file, {}};
     while (!state_.gates.is_open(gate) || (!request.is_more && state_.waits_for_room())) {

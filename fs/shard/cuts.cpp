@@ -11,7 +11,6 @@ constexpr Duration kPatience = seconds(1);  // for blocks that other cuts of the
 }  // namespace
 
 // Asks all other shards to cut, again and again until all have done so.
-// mutants: fs-cuts-elsewhere
 Co<bool> Cuts::cut_elsewhere(FileId file, std::uint64_t size, CallToken& token) {
     const InodeState* const inode = state_.inode(file);
     if (inode == nullptr) {
@@ -56,7 +55,6 @@ Co<bool> Cuts::end(StepId step) {
     co_return true;
 }
 
-// mutants: fs-cuts-cut
 LoneTask Cuts::cut(KeptCall kept) {
     const auto request = kept.request<SetAttributesRequest>();
     Call call = kept.call();
@@ -88,7 +86,6 @@ LoneTask Cuts::cut(KeptCall kept) {
     gate.open();
 }
 
-// mutants: fs-cuts-resume
 LoneTask Cuts::resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> /*gate*/) {
     CallToken nobody = kNobody;
     co_await cut_elsewhere(intent.file, intent.size, nobody);
@@ -122,7 +119,6 @@ LoneTask Cuts::remove(FileId file) {
     cutter_.remove_here(file);
 }
 
-// mutants: fs-cuts-cut-chunks
 Co<PeerAnswer> Cuts::cut_chunks(CutRequest request) {
     const Instant due = state_.time.now + kPatience;
     std::uint64_t to = request.to;

@@ -11,7 +11,6 @@ constexpr std::uint32_t kMostRemoved = 128;
 
 }  // namespace
 
-// mutants: fs-cutter-cut-chunks
 int Cutter::cut_chunks(const FileId& file, std::uint64_t generation, std::uint64_t from, std::uint64_t& to) {
     const std::uint64_t chunk_bytes = state_.store.chunk_bytes();
     const std::uint64_t kept = (from + chunk_bytes - 1) / chunk_bytes;
@@ -42,13 +41,11 @@ int Cutter::cut_chunks(const FileId& file, std::uint64_t generation, std::uint64
 }
 
 // Cuts from the end on, so that after each step the file is shorter and whole.
-// mutants: fs-cutter-cut
 int Cutter::cut(Inode& inode, std::uint64_t size) {
     ++inode.generation;
     return cut_chunks(inode.id, inode.generation, size, inode.size);
 }
 
-// mutants: fs-cutter-remove
 void Cutter::remove(Inode inode) {
     inode.links = 0;
     if (has_chunks_elsewhere(inode)) {
@@ -67,7 +64,6 @@ void Cutter::remove(Inode inode) {
     }
 }
 
-// mutants: fs-cutter-step
 std::optional<Cutter::Done> Cutter::step() {
     if (jobs_.empty() || state_.waits_for_room()) {
         return std::nullopt;
@@ -102,7 +98,6 @@ std::optional<Cutter::Done> Cutter::cut_step(const Job& job, Inode inode) {
 }
 
 // A client may have opened the file again after a restart. Then its close() removes the file.
-// mutants: fs-cutter-remove-step
 std::optional<Cutter::Done> Cutter::remove_step(const Job& job, const Inode& inode) {
     if (inode.links != 0 || state_.may_be_open(job.file)) {
         return std::nullopt;

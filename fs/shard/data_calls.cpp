@@ -8,7 +8,6 @@ namespace cairn::fs {
 
 // Judges bytes of a request. They lie in one chunk of this shard and in the caller's memory, and the grant has the
 // rights.
-// mutants: fs-judge-piece
 int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& grant, std::uint32_t wanted,
                            std::uint64_t offset, std::uint32_t bytes, std::uint32_t at) const {
     const std::uint64_t chunk_bytes = state_.store.chunk_bytes();
@@ -26,7 +25,6 @@ int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& gr
     return is_mine ? 0 : kErrorOtherShard;
 }
 
-// mutants: fs-read
 std::uint32_t DataCalls::read(const Call& call, const ReadRequest& request, const AnswerRoom& room) {
     if (state_.waits_for_file(request.file)) {
         return kWaits;
@@ -69,7 +67,6 @@ Inode DataCalls::written(const Call& call, const InodeState& state, std::uint64_
     return inode;
 }
 
-// mutants: fs-write
 int DataCalls::write_piece(const Call& call, const WriteRequest& request, const InodeState* home) {
     const ChunkId chunk{request.file, state_.chunk_of(request.offset)};
     const ChunkState* const before = state_.store.tables().chunk(chunk);
@@ -118,7 +115,6 @@ std::uint32_t DataCalls::write(const Call& call, const WriteRequest& request, co
     return room.ok(answer);
 }
 
-// mutants: fs-extend
 std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, const AnswerRoom& room) {
     if (state_.waits_for_file(request.file)) {
         return kWaits;
@@ -144,7 +140,6 @@ std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, 
     return room.ok(DataAnswer{0, true, 0, inode.size, inode.generation});
 }
 
-// mutants: fs-reserve
 std::uint32_t DataCalls::reserve(const Call& call, const ReserveRequest& request, const AnswerRoom& room) {
     if (state_.waits_for_file(request.file)) {
         return kWaits;

@@ -4,7 +4,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-lent-directories
 void LentDirectories::lend(const FileId& directory, ShardNumber to, Instant now) {
     std::vector<Borrower>& borrowers = lent_[directory];
     const auto found = std::ranges::find(borrowers, to, &Borrower::shard);

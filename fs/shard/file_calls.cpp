@@ -14,7 +14,6 @@ std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room
                             : room.ok(AttributesAnswer{state_.seen(*inode)});
 }
 
-// mutants: fs-open
 std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, const AnswerRoom& room) {
     if (state_.waits_for_file(request.file)) {
         return kWaits;
@@ -35,7 +34,6 @@ std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, cons
         OpenAnswer{state_.seen(*inode), state_.grants.give(request.file, call.client, request.rights).proof});
 }
 
-// mutants: fs-close
 std::uint32_t FileCalls::close(const Call& call, const CloseRequest& request, const AnswerRoom& room) {
     if (!state_.leases.close(request.file, {call.client, call.slot, state_.sequence})) {
         return room.error(EBADF);
@@ -61,7 +59,6 @@ std::uint32_t FileCalls::read_link(const ReadLinkRequest& request, const AnswerR
 namespace {
 
 // Each judges one attribute, and sets it. Returns 0 or an errno.
-// mutants: fs-set-attributes
 int set_mode(const Call& call, const SetAttributesRequest& request, Inode& inode) {
     if ((request.what & kSetMode) == 0) {
         return 0;
@@ -113,7 +110,6 @@ int set_times(const Call& call, const SetAttributesRequest& request, const Shard
 
 }  // namespace
 
-// mutants: fs-set-size
 int FileCalls::set_size(const Call& call, const SetAttributesRequest& request, Inode& inode) {
     if ((request.what & kSetSize) == 0) {
         return 0;
@@ -151,7 +147,6 @@ int FileCalls::set(const Call& call, const SetAttributesRequest& request, Inode&
     return error;
 }
 
-// mutants: fs-needs-others
 FileCalls::Others FileCalls::needs_others(const SetAttributesRequest& request) const {
     const InodeState* const state = state_.inode(request.file);
     if (state_.is_alone() || state == nullptr) {
@@ -188,7 +183,6 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
 }
 
 // A cut that was made counts as a cut again if its request is repeated after a lost answer. So a full store takes it.
-// mutants: fs-change-here
 std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesRequest& request, const AnswerRoom& room) {
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {

@@ -17,7 +17,6 @@ void Gates::close(const Gate& gate) {
     CAIRN_ASSERT(was_open);
 }
 
-// mutants: fs-gates-open
 void Gates::open(const Gate& gate) {
     const auto found = closed_.find(gate);
     CAIRN_ASSERT(found != closed_.end());
@@ -51,7 +50,6 @@ std::optional<Gates::Ready> Gates::take_ready() {
     return next;
 }
 
-// mutants: fs-gates-expire
 std::vector<KeptCall> Gates::take_expired(Instant now) {
     std::vector<KeptCall> expired;
     while (!parked_.empty() && (parked_.front().due <= now || !calls_.contains(parked_.front().number))) {

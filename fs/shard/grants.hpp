@@ -14,7 +14,6 @@ public:
         return {rights, sip_hash(key_, file.place, file.random, client, std::uint64_t{rights})};
     }
     // True if the grant's proof is right and the grant has the wanted rights.
-    // mutants: fs-grants-allows
     [[nodiscard]] bool allows(const FileId& file, std::uint64_t client, const Grant& grant,
                               std::uint32_t rights) const noexcept {
         return (grant.rights & rights) == rights && give(file, client, grant.rights) == grant;

@@ -14,13 +14,11 @@ KeptAnswers::KeptAnswers(ShardState& state, Instant now) : state_(state), grace_
     });
 }
 
-// mutants: fs-kept-answers
 std::optional<std::int64_t> KeptAnswers::find(const Call& call) const {
     const AnswerState* const answer = state_.store.tables().answer({call.client, call.slot});
     return answer != nullptr && answer->sequence == state_.sequence ? std::optional(answer->result) : std::nullopt;
 }
 
-// mutants: fs-kept-answers-drop
 void KeptAnswers::drop_forgotten() {
     while (!forgotten_.empty()) {
         for (std::uint32_t slot = 0; slot != kMostSlotsOfClient; ++slot) {

@@ -5,7 +5,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-leases-comes-again
 bool Leases::comes_again(Client& client, const Caller& by) {
     if (by.slot >= client.last_calls.size()) {
         client.last_calls.resize(by.slot + std::size_t{1});
@@ -14,7 +13,6 @@ bool Leases::comes_again(Client& client, const Caller& by) {
     return std::exchange(client.last_calls[by.slot], call) == call;
 }
 
-// mutants: fs-leases
 void Leases::open(const FileId& file, const Caller& by) {
     Client& client = clients_[by.client];
     if (comes_again(client, by)) {
@@ -30,7 +28,6 @@ void Leases::open(const FileId& file, const Caller& by) {
     client.files.insert(file);
 }
 
-// mutants: fs-leases-close
 bool Leases::close(const FileId& file, const Caller& by) {
     const auto known = clients_.find(by.client);
     if (known == clients_.end()) {

@@ -18,7 +18,6 @@ void Lending::borrow(const FileId& directory) {
     }
 }
 
-// mutants: fs-lending-borrow
 LoneTask Lending::ask_home(FileId directory) {
     const ClosedGate gate(state_.gates, {Gate::Kind::Attributes, directory, {}});
     const Instant asked_at = state_.time.now;
@@ -29,7 +28,6 @@ LoneTask Lending::ask_home(FileId directory) {
     state_.borrowed.put(directory, {answer.error, owned, until});
 }
 
-// mutants: fs-lending-lend
 Co<PeerAnswer> Lending::lend(ShardNumber to, LendRequest request) {
     const Gate gate{Gate::Kind::File, request.directory, {}};
     while (!state_.gates.is_open(gate)) {
@@ -48,7 +46,6 @@ Co<PeerAnswer> Lending::lend(ShardNumber to, LendRequest request) {
 
 // An earlier life of this shard may have lent to any shard. A shard that answers has let go of that, too. It has lost
 // this shard and found it again, so no message of the earlier life is on its way.
-// mutants: fs-lending-who-may-have
 std::vector<LentDirectories::Borrower> Lending::who_may_have(const FileId& directory) {
     const Instant earlier_until = state_.lent.earlier_until();
     if (state_.time.now >= earlier_until) {
@@ -64,7 +61,6 @@ std::vector<LentDirectories::Borrower> Lending::who_may_have(const FileId& direc
     return all;
 }
 
-// mutants: fs-lending-recall
 Co<bool> Lending::recall(FileId directory) {
     const RecallRequest request{directory};
     const std::vector<LentDirectories::Borrower> borrowers = who_may_have(directory);
@@ -88,7 +84,6 @@ bool Lending::has_names(const FileId& directory) const {
 }
 
 // A shard that has borrowed nothing may have names, too. A shard that answers has let go of what an earlier life lent.
-// mutants: fs-lending-judge-empty
 Co<int> Lending::judge_empty(FileId directory) {
     if (has_names(directory)) {
         co_return ENOTEMPTY;
@@ -114,7 +109,6 @@ PeerAnswer Lending::give_back(const RecallRequest& request) {
     return {0, has_names(request.directory)};
 }
 
-// mutants: fs-lending-tell-touched
 void Lending::tell_touched() {
     if (state_.time.now < touched_due_) {
         return;

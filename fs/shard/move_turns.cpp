@@ -31,7 +31,6 @@ bool MoveTurns::is_unwanted(const HeldTurn& turn, std::uint32_t life) const {
     return unwanted_.contains({turn.shard, turn.turn}) || life != lives_.at(turn.shard);
 }
 
-// mutants: fs-move-turns-take
 Co<PeerAnswer> MoveTurns::take(HeldTurn turn) {
     const Instant due = state_.time.now + kPatience;
     const std::uint32_t life = lives_[turn.shard];
@@ -50,7 +49,6 @@ Co<PeerAnswer> MoveTurns::take(HeldTurn turn) {
 }
 
 // A turn in the log is held, also by the next life of this shard.
-// mutants: fs-move-turns-end
 Co<PeerAnswer> MoveTurns::end(ShardNumber from, MoveTurnRequest request) {
     (void)co_await until_room(state_);
     const bool is_holder = holder_ && holder_->shard == from;

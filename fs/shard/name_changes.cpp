@@ -16,7 +16,6 @@ FileId NameChanges::new_id(std::uint16_t slot) noexcept {
     return {place, sip_hash(state_.facts.cluster_key, place, seed_)};
 }
 
-// mutants: fs-create
 Inode NameChanges::make_inode(const Call& call, const CreateRequest& request, const Owned& directory) {
     const Owned owned = made_in(directory, call.who, request.mode);
     Inode inode;
@@ -85,7 +84,6 @@ std::uint32_t NameChanges::create(const Call& call, const CreateRequest& request
 }
 
 // The maker of a file has it open with any rights. So the name must still be that file's, whatever the request says.
-// mutants: fs-create-again
 std::uint32_t NameChanges::create_again(const Call& call, const CreateRequest& request, std::int64_t outcome,
                                         const AnswerRoom& room) {
     const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
@@ -95,7 +93,6 @@ std::uint32_t NameChanges::create_again(const Call& call, const CreateRequest& r
     return lookups_.found(call, *child, request.rights, true, room);
 }
 
-// mutants: fs-names-must-wait
 bool NameChanges::must_wait(const FileId& directory, std::string_view name, const DentryState* child) {
     if (!state_.gates.any()) {
         return false;
@@ -106,7 +103,6 @@ bool NameChanges::must_wait(const FileId& directory, std::string_view name, cons
 
 // Judges whether a caller may take a child's name out of a directory. `is_to_be_directory`: the child must be one, or
 // must not.
-// mutants: fs-judge-gone
 int NameChanges::judge_gone(const Call& call, const Owned& directory, const DentryState& child,
                             bool is_to_be_directory) const {
     const InodeState* const inode = state_.inode(child.child);
@@ -124,7 +120,6 @@ int NameChanges::judge_gone(const Call& call, const Owned& directory, const Dent
     return names != nullptr && !names->empty() ? ENOTEMPTY : 0;
 }
 
-// mutants: fs-remove
 std::uint32_t NameChanges::remove(const Call& call, const RemoveRequest& request, const AnswerRoom& room) {
     const FoundDirectory directory =
         lookups_.find_directory(call.who, request.directory, request.name, kMayExecute | kMayWrite);
@@ -172,7 +167,6 @@ bool NameChanges::is_within(const FileId& directory, const FileId& outer) const 
     return false;
 }
 
-// mutants: fs-judge-move
 int NameChanges::judge_move(const Call& call, const RenameRequest& request, const Owned& directory,
                             const Owned& to_directory, const DentryState& child) const {
     const InodeState* const moved = state_.inode(child.child);
@@ -199,7 +193,6 @@ int NameChanges::judge_move(const Call& call, const RenameRequest& request, cons
     return request.no_replace ? EEXIST : judge_gone(call, to_directory, *there, moves_directory);
 }
 
-// mutants: fs-rename
 std::uint32_t NameChanges::rename(const Call& call, const RenameRequest& request, const AnswerRoom& room) {
     if (const int error = judge_name(request.to_name); error != 0) {
         return room.error(error);
@@ -270,7 +263,6 @@ void NameChanges::put_renamed(const RenameRequest& request, const DentryState& c
     state_.change.put(moved);
 }
 
-// mutants: fs-link
 std::uint32_t NameChanges::link(const Call& call, const LinkRequest& request, const AnswerRoom& room) {
     const FoundDirectory directory =
         lookups_.find_directory(call.who, request.directory, request.name, kMayExecute | kMayWrite);

@@ -13,7 +13,6 @@ constexpr unsigned kPlaceShift = 13;
 
 }  // namespace
 
-// mutants: fs-judge-open
 int judge_kind_of_open(const Inode& inode, std::uint32_t rights) noexcept {
     if ((rights & ~(kMayRead | kMayWrite)) != 0) {
         return EINVAL;
@@ -29,7 +28,6 @@ int judge_open(const Inode& inode, const Credentials& who, std::uint32_t rights)
     return error != 0 ? error : judge_access(owned(inode), who, rights);
 }
 
-// mutants: fs-find-directory
 FoundDirectory NameLookups::find(const FileId& directory) {
     if (directory.home_slot() >= kSlots) {
         return {ENOENT};
@@ -82,7 +80,6 @@ std::uint32_t NameLookups::walk(const Call& call, const WalkRequest& request, co
     return found(call, *child, request.rights, false, room);
 }
 
-// mutants: fs-walk-found
 std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std::uint32_t rights, bool was_made,
                                  const AnswerRoom& room) {
     WalkAnswer answer;
@@ -118,7 +115,6 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
 }
 
 // Names whose hashes share their upper bits are listed together, or again. So none is left out.
-// mutants: fs-list
 std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, const AnswerRoom& room) {
     FoundDirectory directory = find(request.directory);
     if (directory.error == ENOENT &&

@@ -31,7 +31,6 @@ std::optional<StepId> NameMoves::begin(const IntentText& intent, Need need, Call
 }
 
 // If the store is damaged, there is no room. The next start then ends the step.
-// mutants: fs-moves-end
 Co<int> NameMoves::end(StepId step, CallToken token, int error) {
     (void)co_await until_room(state_);
     steps_.put_done(step);
@@ -42,7 +41,6 @@ Co<int> NameMoves::end(StepId step, CallToken token, int error) {
     co_return error;
 }
 
-// mutants: fs-moves-end-made
 Co<int> NameMoves::end_made(StepId step, const Asker& asker, const Gone::Name& name, bool is_to_go, CallToken token) {
     (void)co_await until_room(state_);
     if (is_to_go) {
@@ -64,7 +62,6 @@ void NameMoves::put_answer(const Asker& asker) {
     state_.change.put(AnswerRecord{{asker.client, asker.slot}, asker.sequence, 0});
 }
 
-// mutants: fs-moves-remove-file
 LoneTask NameMoves::remove_file(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RemoveRequest>();
@@ -95,7 +92,6 @@ LoneTask NameMoves::remove_file(KeptCall kept, Owned directory) {
     places_.drop_name(*step, file, call.token);
 }
 
-// mutants: fs-moves-remove-directory
 LoneTask NameMoves::remove_directory(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RemoveRequest>();
@@ -119,7 +115,6 @@ Co<int> NameMoves::finish(StepId step, DropDirectory intent, CallToken token) {
     co_return co_await end_made(step, intent.asker, name, true, token);
 }
 
-// mutants: fs-moves-link
 LoneTask NameMoves::link(KeptCall kept) {
     const Call call = kept.call();
     const auto request = kept.request<LinkRequest>();
@@ -152,7 +147,6 @@ Co<int> NameMoves::finish(StepId step, AddName intent, CallToken token) {
 }
 
 // Takes back the count of a name: the file's home has counted it, but there is no room for it here.
-// mutants: fs-moves-take-back
 Co<int> NameMoves::take_back(StepId step, const AddName& intent) {
     (void)co_await until_room(state_);
     const StepId back = steps_.next_of(step);
@@ -165,7 +159,6 @@ Co<int> NameMoves::take_back(StepId step, const AddName& intent) {
 }
 
 // Directories move one at a time, so no other move can make a loop after this look.
-// mutants: fs-moves-judge-loop
 Co<int> NameMoves::judge_loop(FileId moved, FileId into) {
     FileId at = into;
     while (at != kRoot) {
@@ -182,7 +175,6 @@ Co<int> NameMoves::judge_loop(FileId moved, FileId into) {
     co_return 0;
 }
 
-// mutants: fs-moves-judge-rename
 Co<int> NameMoves::judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who) {
     const int error = co_await places_.judge_sticky(directory, child.child, who);
     if (error != 0 || !is_directory(child.mode) || request.directory == request.to_directory) {
@@ -228,7 +220,6 @@ LoneTask NameMoves::end_early_turn() {
 }
 
 // Waits for the turn before it closes a gate: the turn's holder might wait for that gate.
-// mutants: fs-moves-rename
 LoneTask NameMoves::rename(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RenameRequest>();
@@ -307,7 +298,6 @@ std::unique_ptr<ClosedGate> NameMoves::close_gate(const IntentText& intent) {
     return nullptr;
 }
 
-// mutants: fs-moves-resume
 LoneTask NameMoves::resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate) {
     const std::optional<IntentText> intent = parse_intent(said);
     CAIRN_ASSERT(intent.has_value());

@@ -2,7 +2,6 @@
 
 namespace cairn::fs {
 
-// mutants: fs-peer-service-take
 bool PeerService::take(ShardNumber from, std::span<const std::uint8_t> message) {
     const std::optional<PeerMessage> parsed = parse_peer_message(message);
     if (!parsed) {
@@ -30,14 +29,12 @@ PeerAnswer PeerService::touch(const TouchRequest& request) {
     return {};
 }
 
-// mutants: fs-peer-service-stat
 Co<PeerAnswer> PeerService::stat(PeerStatRequest request) {
     const InodeState* const file = state_.inode(request.file);
     co_return file == nullptr ? PeerAnswer{ENOENT}
                               : PeerAnswer{0, state_.may_be_open(request.file), state_.seen(*file)};
 }
 
-// mutants: fs-peer-service-serve
 Co<PeerAnswer> PeerService::serve(ShardNumber from, PeerRequest request) {
     if (const auto* const lend = std::get_if<LendRequest>(&request)) {
         co_return co_await lending_.lend(from, *lend);

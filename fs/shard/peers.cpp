@@ -45,7 +45,6 @@ void Peers::resume(std::uint64_t number, const PeerAnswer& answer) {
 }
 
 // An answer without a match came too late, or belongs to a request of tell().
-// mutants: fs-peers-take-answer
 void Peers::take_answer(ShardNumber from, std::uint64_t number, const PeerAnswer& answer) {
     const auto found = waiters_.find(number);
     if (found != waiters_.end() && found->second.to == from) {
@@ -53,7 +52,6 @@ void Peers::take_answer(ShardNumber from, std::uint64_t number, const PeerAnswer
     }
 }
 
-// mutants: fs-peers-lose
 void Peers::lose(ShardNumber peer) {
     lost_.resize(std::max<std::size_t>(lost_.size(), peer + std::size_t{1}));
     lost_[peer] = true;
@@ -78,7 +76,6 @@ void Peers::find(ShardNumber peer) {
     }
 }
 
-// mutants: fs-peers-wake
 void Peers::wake() {
     while (!alarms_.empty() && alarms_.begin()->first <= now_) {
         const std::coroutine_handle<> waiter = alarms_.begin()->second;

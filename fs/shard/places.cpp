@@ -8,7 +8,6 @@ constexpr Duration kLook = microseconds(100);
 
 }  // namespace
 
-// mutants: fs-judge-sticky
 Co<int> Places::judge_sticky(Owned directory, FileId file, Credentials who) {
     constexpr std::uint32_t kSticky = 01000;
     if ((directory.mode & kSticky) == 0 || who.is_superuser() || who.uid == directory.uid) {
@@ -46,7 +45,6 @@ Co<FoundDirectory> Places::find_directory(FileId directory, std::string_view nam
 }
 
 // Judges a name that is to be replaced. If it names a directory, that directory is removed at once.
-// mutants: fs-judge-replaced
 Co<int> Places::judge_replaced(const PlaceRequest& request, Owned directory, DentryState there, Credentials who) {
     if (request.no_replace) {
         co_return EEXIST;
@@ -95,7 +93,6 @@ int Places::put_name(ShardNumber from, const PlaceRequest& request, std::optiona
 
 // A step may come again while it is under way, from a shard that has ended and come back. A step of a shard with a
 // lower number may wait while its own name is closed; other steps fail as busy. So steps never wait in a circle.
-// mutants: fs-place
 Co<PeerAnswer> Places::place(ShardNumber from, PlaceRequest request) {
     const std::pair<ShardNumber, std::uint64_t> key{from, Steps::number_of(request.step)};
     while (placing_.contains(key)) {
@@ -140,7 +137,6 @@ Co<PeerAnswer> Places::place_named(ShardNumber from, const PlaceRequest& request
     co_return PeerAnswer{put_name(from, request, there)};
 }
 
-// mutants: fs-remove-directory
 Co<PeerAnswer> Places::remove_directory(ShardNumber from, RemoveDirectoryRequest request) {
     const Gate file_gate{Gate::Kind::File, request.directory, {}};
     while (!state_.gates.is_open(file_gate)) {

@@ -50,7 +50,6 @@ public:
         stage(token, room().ok(answer));
     }
     void error(CallToken token, std::int32_t error) { stage(token, room().error(error)); }
-    // mutants: fs-replies-commit
     void commit() {
         store_.commit();
         answers_.leave(host_);

@@ -88,7 +88,6 @@ void Shard::Parts::make_root() {
 }
 
 // Resumes intents in the order in which they began.
-// mutants: fs-shard-resume
 void Shard::Parts::resume_intents() {
     std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>> intents;
     state.store.tables().intents().for_each(
@@ -121,7 +120,6 @@ void Shard::Parts::resume_intents() {
 }
 
 // Runs what need not wait any more. That may let others go on.
-// mutants: fs-shard-run-ready
 void Shard::Parts::run_ready() {
     while (std::optional<Gates::Ready> ready = state.gates.take_ready()) {
         if (const auto* const kept_call = std::get_if<KeptCall>(&*ready)) {
@@ -141,7 +139,6 @@ Shard::Shard(Store& store, ShardHost& host, const ClusterFacts& facts, ShardNumb
 
 Shard::~Shard() = default;
 
-// mutants: fs-shard-begin-turn
 void Shard::begin_turn(const ShardTime& time) {
     parts_->state.time = time;
     parts_->peers.begin_turn(time.now);
@@ -179,7 +176,6 @@ void Shard::forget(std::uint64_t client) {
     parts_->background.forget(client);
 }
 
-// mutants: fs-shard-end-turn
 bool Shard::end_turn() {
     Parts& parts = *parts_;
     parts.replies.commit();

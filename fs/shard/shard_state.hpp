@@ -101,7 +101,6 @@ struct ShardState {
     }
     // True if there is no room for a change that gives space back, while the cleaner can make some. The present call
     // then waits.
-    // mutants: fs-waits-for-room
     [[nodiscard]] bool waits_for_room() {
         waits_for = {Gate::Kind::Room, {}, {}};
         const bool is_closed = !gates.is_open(waits_for);
@@ -115,7 +114,6 @@ struct ShardState {
         return true;
     }
     // Lets the waiting calls go on if there is room now, or never will be.
-    // mutants: fs-open-room
     void open_room() {
         const Gate room{Gate::Kind::Room, {}, {}};
         if (!gates.is_open(room) &&

@@ -31,7 +31,6 @@ void Steps::put(StepId step, const IntentText& intent) {
     state_.change.put(Intent{number_of(step), said});
 }
 
-// mutants: fs-steps-was-made
 bool Steps::was_made(ShardNumber by, StepId step) const {
     const AnswerState* const answer = state_.store.tables().answer({kPeerClients | by, step.lane});
     return answer != nullptr && answer->sequence == step.sequence;

@@ -43,7 +43,6 @@ void Sweeper::remove(const std::vector<Seen>& chunks) {
 
 // A client that has the file open may be about to make it longer. If a chunk was written since, its writer has opened
 // the file since.
-// mutants: fs-sweeper-judge
 void Sweeper::judge(const std::vector<Seen>& chunks, const PeerAnswer& home) {
     if (home.error == ENOENT) {
         remove(chunks);

@@ -51,7 +51,6 @@ public:
     // durable. A crash at that moment may lose all since the last fence. fences() counts the fence already.
     void set_on_fence(std::function<void()> on_fence) { on_fence_ = std::move(on_fence); }
 
-    // mutants: recording-medium-flush
     void flush(const void* at, std::size_t bytes) noexcept override {
         const std::size_t begin = offset_of(at, bytes);
         if (bytes != 0) {
@@ -59,7 +58,6 @@ public:
                    (begin + bytes + fs::kLineBytes - 1) / fs::kLineBytes * fs::kLineBytes);
         }
     }
-    // mutants: recording-medium-fence
     void fence() noexcept override {
         if (is_paged()) {
             return;
@@ -134,7 +132,6 @@ private:
         std::memcpy(memory().data(), durable_.data(), durable_.size());
     }
 
-    // mutants: recording-medium-offset-of
     [[nodiscard]] std::size_t offset_of(const void* at, std::size_t bytes) const noexcept {
         const auto* const first = static_cast<const std::uint8_t*>(at);
         CAIRN_ASSERT(first >= memory().data() && bytes <= memory().size() &&
@@ -158,7 +155,6 @@ private:
         }
     }
 
-    // mutants: recording-medium-arrive
     static void arrive(Image& image, const RecordedLine& recorded, const Chances& chances, sim::Random& random) {
         const bool torn = random.chance(chances.torn);
         for (std::size_t word = 0; word < fs::kLineBytes; word += fs::kWordBytes) {
@@ -170,7 +166,6 @@ private:
     }
 
     // Lines of a page that differ from the durable image may have been written back at any time.
-    // mutants: recording-medium-evict
     void evict(Image& image, std::size_t page, const Chances& chances, sim::Random& random) const {
         for (std::size_t line = page; line < page + kPageBytes; line += fs::kLineBytes) {
             if (std::memcmp(image.data() + line, memory().data() + line, fs::kLineBytes) != 0 &&

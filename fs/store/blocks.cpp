@@ -34,7 +34,6 @@ void BlockMap::set(const BlockRun& run, bool free) noexcept {
     free_blocks_ = free ? free_blocks_ + run.count : free_blocks_ - run.count;
 }
 
-// mutants: fs-blocks-take
 bool BlockMap::take(const BlockRun& run) noexcept {
     if (run.count > blocks() || run.first > blocks() - run.count || !are_all(run, true)) {
         return false;
@@ -67,7 +66,6 @@ std::optional<std::uint32_t> BlockMap::find_free(std::uint32_t from) const noexc
     return std::nullopt;
 }
 
-// mutants: fs-blocks-allocate
 std::optional<BlockRun> BlockMap::allocate(std::uint32_t count) noexcept {
     CAIRN_ASSERT(count != 0);
     if (free_blocks_ == 0) {
@@ -90,7 +88,6 @@ std::optional<BlockRun> BlockMap::allocate(std::uint32_t count) noexcept {
 }
 
 // Searches from the end on, since data are placed from the beginning on.
-// mutants: fs-blocks-allocate-unit
 std::optional<std::uint32_t> BlockMap::allocate_unit(std::uint32_t left) noexcept {
     const auto units = static_cast<std::uint32_t>(free_.size());
     for (std::uint32_t i = 0; i < units && free_blocks_ >= kUnitBlocks + left; ++i) {

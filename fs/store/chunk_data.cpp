@@ -46,7 +46,6 @@ void for_each_block(const std::vector<BlockRun>& runs, Run&& run) {
 
 }  // namespace
 
-// mutants: fs-chunk-data-overlay
 std::vector<Extent> overlay(std::span<const Extent> extents, std::uint32_t at, std::span<const BlockRun> runs) {
     std::uint32_t end = at;
     std::vector<Extent> made = cut_off(extents, at);
@@ -92,7 +91,6 @@ bool ChunkData::is_sound(std::uint32_t number) const noexcept {
     return crc32c(0, block(number)) == sum_of(number);
 }
 
-// mutants: fs-chunk-data-are-sound
 bool ChunkData::are_sound(std::span<const Extent> extents) const noexcept {
     for (const Extent& extent : extents) {
         for (std::uint32_t i = 0; i != extent.run.count; ++i) {
@@ -105,7 +103,6 @@ bool ChunkData::are_sound(std::span<const Extent> extents) const noexcept {
     return true;
 }
 
-// mutants: fs-chunk-data-fill
 void ChunkData::fill(PendingWrite& write, std::uint32_t from, std::span<const std::uint8_t> bytes) {
     CAIRN_ASSERT(from + bytes.size() <= write.bytes);
     const std::uint32_t begin = write.offset % kBlockBytes + from;  // counted from the first block's beginning
@@ -153,7 +150,6 @@ void ChunkData::take_over(std::uint32_t number, std::uint32_t from, std::uint32_
     }
 }
 
-// mutants: fs-chunk-data-complete
 void ChunkData::complete(PendingWrite& write, std::span<const Extent> before) {
     const std::uint32_t head = write.offset % kBlockBytes;
     const std::uint32_t tail = (write.offset + write.bytes) % kBlockBytes;
@@ -176,7 +172,6 @@ void ChunkData::complete(PendingWrite& write, std::span<const Extent> before) {
     }
 }
 
-// mutants: fs-chunk-data-copy-beginning
 void ChunkData::copy_beginning(std::uint32_t to, std::uint32_t from, std::uint32_t bytes) {
     std::memcpy(block(to).data(), block(from).data(), bytes);
     std::memset(block(to).data() + bytes, 0, kBlockBytes - bytes);
@@ -185,7 +180,6 @@ void ChunkData::copy_beginning(std::uint32_t to, std::uint32_t from, std::uint32
     flush_sums({to, 1});
 }
 
-// mutants: fs-chunk-data-read
 bool ChunkData::read(std::span<const Extent> extents, std::uint32_t offset, std::span<std::uint8_t> to) const {
     while (!to.empty()) {
         const std::uint32_t skip = offset % kBlockBytes;

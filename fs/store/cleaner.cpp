@@ -10,7 +10,6 @@ constexpr std::size_t kMovedBytes = 8192;  // per entry, unless a record is long
 
 }  // namespace
 
-// mutants: fs-cleaner-is-due
 bool Cleaner::is_due() const noexcept {
     const std::uint64_t units = log_.units().size();
     const std::uint64_t live_units = tables_.live_bytes() / kUnitBytes + 1;
@@ -25,7 +24,6 @@ std::uint32_t Cleaner::pace() const noexcept {
 }
 
 // The records of one unit may need two units at their new place.
-// mutants: fs-cleaner-step
 void Cleaner::step(std::uint32_t bytes) {
     if (log_.refill() < 2) {
         return;
@@ -46,7 +44,6 @@ void Cleaner::step(std::uint32_t bytes) {
 
 // Stages the records that are still an object's state. A record of a removed object has no older record to hide, so it
 // goes.
-// mutants: fs-cleaner-read
 void Cleaner::read(std::span<const std::uint8_t> records) {
     RecordReader reader(records);
     while (const std::optional<Record> record = reader.next()) {
@@ -79,7 +76,6 @@ void Cleaner::stage() {
     moved_.clear();
 }
 
-// mutants: fs-cleaner-name-next
 bool Cleaner::name_next() noexcept {
     if (!at_end_) {
         return false;

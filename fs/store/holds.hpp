@@ -26,7 +26,6 @@ public:
         }
     }
     // Ends a hold. Blocks that were freed during it are free now.
-    // mutants: fs-holds-release
     void release(const BlockRun& run) {
         for (std::uint32_t i = 0; i != run.count; ++i) {
             const auto found = held_.find(run.first + i);
@@ -41,7 +40,6 @@ public:
         }
     }
     // Frees blocks that belong to no chunk any more. Blocks that are still read are freed at their release.
-    // mutants: fs-holds-free
     void free(const BlockRun& run) {
         for (std::uint32_t i = 0; i != run.count; ++i) {
             const auto found = held_.empty() ? held_.end() : held_.find(run.first + i);

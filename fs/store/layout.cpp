@@ -37,7 +37,6 @@ std::uint32_t crc_of(const RawSuperblock& raw) noexcept {
 
 }  // namespace
 
-// mutants: fs-layout-read-superblock
 SuperblockFault read_superblock(std::span<const std::uint8_t> region, Superblock& found) noexcept {
     SuperblockFault fault = SuperblockFault::NoStore;
     bool any = false;
@@ -64,7 +63,6 @@ SuperblockFault read_superblock(std::span<const std::uint8_t> region, Superblock
     return any ? SuperblockFault::None : fault;
 }
 
-// mutants: fs-layout-write-superblock
 void write_superblock(Medium& medium, Superblock& superblock) noexcept {
     ++superblock.edition;
     RawSuperblock raw{};

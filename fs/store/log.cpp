@@ -26,7 +26,6 @@ std::uint64_t begin_of(std::uint32_t unit) noexcept {
 
 }  // namespace
 
-// mutants: fs-entry-reader-next
 std::optional<std::span<const std::uint8_t>> EntryReader::next() noexcept {
     if (offset_ + sizeof(RawEntry) > kUnitBytes) {
         return std::nullopt;
@@ -73,7 +72,6 @@ bool Log::has_room(std::size_t bytes, std::size_t units_left) noexcept {
     return kept_.size() >= needed || refill() >= needed;
 }
 
-// mutants: fs-log-append
 std::uint64_t Log::append(std::span<const std::uint8_t> records) {
     CAIRN_ASSERT(!records.empty() && records.size() % 8 == 0 && records.size() <= kMostRecordBytes);
     if (offset_ + sizeof(RawEntry) + records.size() + kNextBytes > kUnitBytes) {
@@ -84,7 +82,6 @@ std::uint64_t Log::append(std::span<const std::uint8_t> records) {
     return at;
 }
 
-// mutants: fs-log-go-on
 void Log::go_on() {
     CAIRN_ASSERT(!kept_.empty());
     const std::uint32_t unit = kept_.back();
@@ -114,7 +111,6 @@ void Log::stage(std::span<const std::uint8_t> records) {
     offset_ += static_cast<std::uint32_t>(bytes);
 }
 
-// mutants: fs-log-commit
 void Log::commit() noexcept {
     for (const Piece& piece : pieces_) {
         medium_.copy_nt(medium_.memory().data() + piece.at, staged_.data() + piece.begin, piece.bytes);

@@ -209,7 +209,6 @@ Body read_dentry(Reader& body, std::uint32_t mode, std::vector<Extent>&) {
 }
 
 // Reads extents. Returns false if they are not in order, or one has no blocks.
-// mutants: fs-records-read-extents
 bool read_extents(std::span<const std::uint8_t> raws, std::vector<Extent>& extents) {
     extents.clear();
     std::uint32_t end = 0;
@@ -303,7 +302,6 @@ void put_record(std::vector<std::uint8_t>& entry, const Record& record) {
     std::visit(Putter{entry}, record);
 }
 
-// mutants: fs-record-reader-next
 std::optional<Record> RecordReader::next() {
     if (rest_.empty() || failed_) {
         return std::nullopt;

@@ -31,7 +31,6 @@ StoreUse Store::use() const noexcept {
             cleaner_.is_stuck()};
 }
 
-// mutants: fs-store-has-room
 bool Store::has_room(std::size_t bytes, Need need) noexcept {
     const std::size_t more = tables_.live_bytes() / kUnitBytes / kTrueForOneMore;
     log_.keep(Log::kUnitsKept + more);
@@ -41,7 +40,6 @@ bool Store::has_room(std::size_t bytes, Need need) noexcept {
     return log_.has_room(bytes, left);
 }
 
-// mutants: fs-store-apply
 bool Store::apply(Change& change, Need need) {
     if (!has_room(change.records().size(), need)) {
         discard(change);
@@ -59,7 +57,6 @@ bool Store::apply(Change& change, Need need) {
     return true;
 }
 
-// mutants: fs-store-discard
 void Store::discard(Change& change) {
     for (const BlockRun& run : change.brought()) {
         give_back(map_, run);
@@ -68,7 +65,6 @@ void Store::discard(Change& change) {
 }
 
 // Data are durable before the records that show them. Blocks become free after the records that no longer show them.
-// mutants: fs-store-commit
 void Store::commit() {
     if (data_unfenced_) {
         medium_.fence();
@@ -91,7 +87,6 @@ void Store::free_blocks() {
 
 // Pages reach the medium in any order. So freed space is used only once the records that free it are on the medium.
 // Entries after the last Synced are believed only as far as their data are there.
-// mutants: fs-store-sync
 Status Store::sync() {
     commit();
     if (!is_paged()) {
@@ -133,7 +128,6 @@ bool Store::clean(std::uint32_t bytes) {
     return cleaner_.is_due();
 }
 
-// mutants: fs-store-begin-write
 std::optional<PendingWrite> Store::begin_write(const ChunkId& chunk, std::uint64_t generation, std::uint32_t offset,
                                                std::uint32_t bytes) {
     CAIRN_ASSERT(bytes != 0 && offset < chunk_bytes() && bytes <= chunk_bytes() - offset);
@@ -154,7 +148,6 @@ std::optional<PendingWrite> Store::begin_write(const ChunkId& chunk, std::uint64
     return write;
 }
 
-// mutants: fs-store-finish-write
 void Store::finish_write(PendingWrite& write, Change& change) {
     const ChunkState* const state = tables_.chunk(write.chunk);
     const bool goes_on = state != nullptr && state->generation == write.generation;
@@ -177,7 +170,6 @@ void Store::give_up(PendingWrite& write) {
     write.runs.clear();
 }
 
-// mutants: fs-store-cut
 bool Store::cut(const ChunkId& chunk, std::uint64_t generation, std::uint32_t bytes, Change& change) {
     const ChunkState* const state = tables_.chunk(chunk);
     if (state == nullptr) {
@@ -212,7 +204,6 @@ bool Store::read(const ChunkId& chunk, std::uint32_t offset, std::span<std::uint
                       to);
 }
 
-// mutants: fs-store-scrub
 Scrubbed Store::scrub(const ChunkId& chunk, std::uint32_t from, std::uint32_t most) const {
     Scrubbed done;
     const ChunkState* const state = tables_.chunk(chunk);
@@ -230,7 +221,6 @@ Scrubbed Store::scrub(const ChunkId& chunk, std::uint32_t from, std::uint32_t mo
     return done;
 }
 
-// mutants: fs-store-hold
 Hold Store::hold(const ChunkId& chunk, std::uint32_t offset, std::uint32_t bytes) {
     Hold hold;
     const std::uint32_t first = offset / kBlockBytes;

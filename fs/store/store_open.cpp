@@ -170,7 +170,6 @@ bool Store::has_its_data(std::span<const std::uint8_t> entry) const {
     return sound;
 }
 
-// mutants: fs-store-take-chunks
 Status Store::take_chunks() {
     bool sound = true;
     tables_.chunks().for_each([&](const ChunkId&, const ChunkState& state) {
@@ -182,7 +181,6 @@ Status Store::take_chunks() {
 }
 
 // Makes this life's entries differ: old entries after the log's end then do not continue them.
-// mutants: fs-store-mark-life
 Status Store::mark_life() {
     Change change;
     change.put(Life{superblock_.edition, superblock_.store_id});

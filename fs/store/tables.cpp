@@ -9,7 +9,6 @@ namespace {
 
 // Appends the blocks of `old` that no extent of `kept` has. Both are in order of their place in the chunk. A block that
 // stays keeps its place.
-// mutants: fs-tables-subtract
 void subtract(const std::vector<Extent>& old, std::span<const Extent> kept, std::vector<BlockRun>& freed) {
     auto next = kept.begin();
     for (const Extent& extent : old) {
@@ -169,7 +168,6 @@ LogSpot* Tables::spot_of(const Record& record) {
     return std::visit(SpotFinder{*this}, record);
 }
 
-// mutants: fs-tables-is-live
 bool Tables::is_live(const Record& record, const LogSpot& spot) const {
     const LogSpot* const now = const_cast<Tables*>(this)->spot_of(record);
     return now != nullptr && now->at == spot.at;
@@ -181,7 +179,6 @@ void Tables::move(const Record& record, const LogSpot& spot) {
     account(*now, spot);
 }
 
-// mutants: fs-tables-chunk-before
 std::optional<std::uint32_t> Tables::chunk_before(const FileId& file, std::uint64_t index) const noexcept {
     if (const auto* const further = further_chunks_.find(file); further != nullptr) {
         const auto behind =

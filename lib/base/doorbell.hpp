@@ -13,14 +13,12 @@ namespace cairn {
 // sleeper or not wake it.
 struct DoorbellWord {
     // Announces a sleep. The sleeper calls it before it looks a last time for work, and then sleeps.
-    // mutants: base-doorbell-begin-sleep
     void begin_sleep() noexcept { asleep.exchange(1, std::memory_order_acq_rel); }
     // Returns false if the doorbell was rung since begin_sleep().
     bool end_sleep() noexcept { return asleep.exchange(0, std::memory_order_acq_rel) != 0; }
     // Returns true if the caller has to wake the sleeper. The side that rings calls it, after it has made the work that
     // the sleeper looks for. Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one
     // finds the sleeper asleep, or the sleeper finds the work that was made before.
-    // mutants: base-doorbell-must-wake
     [[nodiscard]] bool must_wake() noexcept { return asleep.exchange(0, std::memory_order_acq_rel) != 0; }
 
     std::atomic<std::uint32_t> asleep{0};

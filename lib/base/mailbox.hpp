@@ -44,7 +44,6 @@ public:
         return !empty() && hand_out(newest_.exchange(nullptr, std::memory_order_acquire), sink);
     }
     // As take(), and closes the mailbox: later posts are refused.
-    // mutants: base-mailbox-close
     template <class Sink>
     void close(Sink&& sink) noexcept {
         Item* const newest = newest_.exchange(closed(), std::memory_order_acquire);
@@ -57,7 +56,6 @@ private:
     [[nodiscard]] Item* closed() const noexcept {
         return reinterpret_cast<Item*>(const_cast<std::atomic<Item*>*>(&newest_));
     }
-    // mutants: base-mailbox-hand-out
     template <class Sink>
     static bool hand_out(Item* newest, Sink& sink) noexcept {
         Item* oldest = nullptr;

@@ -23,7 +23,6 @@ public:
     // Makes `fd` a copy of /dev/null, so that its number stays taken. The parent's descriptor is unaffected. If the
     // process had no descriptor left for /dev/null, the first number that is replaced becomes the source of the later
     // copies. Ignores a negative `fd`. Closes one above the limit of descriptors.
-    // mutants: base-nowhere-replace
     void replace(int fd) noexcept {
         if (fd < 0 || fd == source_ || copy_to(fd)) {
             return;
@@ -37,7 +36,6 @@ public:
     }
 
 private:
-    // mutants: base-nowhere-open
     static int open() noexcept {
         return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC));
     }

@@ -24,7 +24,6 @@ enum class Purpose : std::uint8_t {
 
 // Returns the key of a purpose. The words hashed here are at least 3 * 2^62. All other words hashed under an owner's
 // key are below that. So no two purposes hash the same word.
-// mutants: base-derive-key
 [[nodiscard]] constexpr SipKey derive_key(const SipKey& key, Purpose purpose) noexcept {
     const std::uint64_t first = std::uint64_t{3} << 62U | std::uint64_t{static_cast<std::uint8_t>(purpose)} << 1U;
     return {sip_hash(key, first), sip_hash(key, first | 1U)};
@@ -36,7 +35,6 @@ public:
     // share a key.
     constexpr SecretNumbers(const SipKey& key, Purpose purpose) noexcept : key_(derive_key(key, purpose)) {}
 
-    // mutants: base-secret-numbers-next
     [[nodiscard]] constexpr std::uint64_t next() noexcept { return sip_hash(key_, drawn_++); }
 
 private:

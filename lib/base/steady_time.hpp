@@ -19,7 +19,6 @@ public:
 
     // Returns the time of this reading. It is later than the last one by as much as the counter advanced, within [0,
     // kStepMost]. The first reading is taken unchanged, unless it lies before the epoch.
-    // mutants: base-steady-time-on-reading
     [[nodiscard]] Instant on_reading(Instant reading) noexcept {
         if (!started_) [[unlikely]] {
             started_ = true;

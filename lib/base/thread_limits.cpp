@@ -7,7 +7,6 @@
 
 namespace cairn {
 
-// mutants: base-remedy-for-threads
 const char* remedy_for_threads() noexcept {
     constexpr std::size_t kGuardBytes = 4096;
     pthread_attr_t usual;

@@ -41,7 +41,6 @@ public:
     static constexpr std::uint32_t kMask = 0xffffffU;
 
     constexpr Psn() noexcept = default;
-    // mutants: base-psn-construct
     constexpr explicit Psn(std::uint32_t raw) noexcept : value_(raw & kMask) {}
 
     [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }

@@ -30,7 +30,6 @@ namespace {
 constinit std::atomic<bool> UserMemory::expected_{false};
 
 // Uses the compiler's own setjmp, which saves three words and no signal mask.
-// mutants: user-memory-run-guarded
 [[gnu::noinline]] bool UserMemory::run_guarded(void (*access)(const void*), const void* it) noexcept {
     if (!may_fault) [[unlikely]] {
         let_fault();

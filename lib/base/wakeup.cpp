@@ -22,7 +22,6 @@ Wakeup::~Wakeup() {
     close(fd_);
 }
 
-// mutants: base-wakeup-end-sleep
 void Wakeup::end_sleep() noexcept {
     sleeps_ = false;
     // If the flag is still up, the owner was not woken. Otherwise the descriptor is readable or will be, perhaps only

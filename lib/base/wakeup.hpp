@@ -23,7 +23,6 @@ public:
     [[nodiscard]] int fd() const noexcept { return fd_; }
     // Announces a sleep. The owner calls it before it looks a last time for work, and then sleeps. A second call before
     // end_sleep() does nothing, since a wake in between has made the descriptor readable.
-    // mutants: base-wakeup-begin-sleep
     void begin_sleep() noexcept {
         if (!std::exchange(sleeps_, true)) {
             word_.begin_sleep();

@@ -38,7 +38,6 @@ void forget_what_is_known(Facts& facts) {
 
 }  // namespace
 
-// mutants: broker-backlog-add
 void Backlog::add(const Topic& topic) {
     if (places_.try_emplace(topic, last_place_ + 1).second) {
         in_order_.emplace(++last_place_, topic);
@@ -68,7 +67,6 @@ void Account::leave(const Will& will) {
 }
 
 // Withdraws a connection. If the broker never knew it, that needs no message.
-// mutants: broker-account-revoke
 void Account::revoke(std::uint32_t name) {
     const auto found = connections_.find(name);
     if (found == connections_.end()) {
@@ -83,7 +81,6 @@ void Account::revoke(std::uint32_t name) {
     }
 }
 
-// mutants: broker-account-release
 void Account::release(wire::ServiceId service) {
     const auto found = services_.find(service);
     if (found == services_.end()) {
@@ -100,7 +97,6 @@ void Account::release(wire::ServiceId service) {
 
 // Makes sure that the broker gets the present state of the service, which it may have otherwise. If a question about it
 // is open, the question comes first, and its answer may settle the state.
-// mutants: broker-account-settle
 void Account::settle(wire::ServiceId service) {
     for (auto& [ask, question] : questions_) {
         if (question.claim.service == service && !question.granted) {
@@ -119,7 +115,6 @@ std::uint32_t Account::ask(wire::ServiceId service, bool shares) {
     return ask;
 }
 
-// mutants: broker-account-hear
 void Account::hear(const Claimed& said) {
     if (const auto found = questions_.find(said.ask); found != questions_.end()) {
         found->second.granted = said.granted;
@@ -131,7 +126,6 @@ void Account::hear(const Claimed& said) {
     }
 }
 
-// mutants: broker-account-close
 std::optional<bool> Account::close(std::uint32_t ask) {
     const auto found = questions_.find(ask);
     const Question closed = found->second;
@@ -144,7 +138,6 @@ std::optional<bool> Account::close(std::uint32_t ask) {
 }
 
 // Services that the program has are sent before questions for others.
-// mutants: broker-account-begin
 void Account::begin() {
     backlog_.clear();
     forget_what_is_known(services_);
@@ -190,7 +183,6 @@ std::optional<Message> Account::next() const {
     return std::nullopt;
 }
 
-// mutants: broker-account-said
 void Account::on_said() {
     const Topic said = *backlog_.first();
     backlog_.remove(said);

@@ -23,7 +23,6 @@ Error says_nothing(const Place& place) {
 
 // Asks the process that has the name. Any process may have bound it, so it has to be of this user, and its answer no
 // longer than a broker's is.
-// mutants: broker-ask-counters
 Result<telemetry::CounterSnapshot<Counter>> ask_for_counters(const Place& place, Duration patience) {
     const Instant until = read_monotonic() + patience;
     const OwnedFd broker = connect_to(place, patience);

@@ -5,7 +5,6 @@
 
 namespace cairn::broker {
 
-// mutants: broker-hub-connected
 void Hub::on_connected(ClientId id, Instant now) {
     if (clients_.size() - programs_.size() >= config_.strangers) {
         counters_.count(Counter::Crowded);
@@ -28,14 +27,12 @@ void Hub::on_message(ClientId id, const std::optional<Message>& said, Instant no
     std::visit([&](const auto& message) { hear(id, found->second, message, now); }, *said);
 }
 
-// mutants: broker-hub-lost
 void Hub::on_lost(ClientId id, Instant now) {
     if (const auto found = clients_.find(id); found != clients_.end()) {
         forget(found, now);
     }
 }
 
-// mutants: broker-hub-timeout
 void Hub::on_timeout(Instant now) {
     for (auto each = clients_.begin(); each != clients_.end();) {
         const ClientId id = each->first;
@@ -55,13 +52,11 @@ void Hub::on_timeout(Instant now) {
     idle_since_ = programs_.idle() ? idle_since_ : now;
 }
 
-// mutants: broker-hub-is-unused
 bool Hub::is_unused() const noexcept {
     return std::all_of(clients_.begin(), clients_.end(),
                        [](const auto& each) { return each.second.state == Client::State::Silent; });
 }
 
-// mutants: broker-hub-next-deadline
 Instant Hub::next_deadline() const noexcept {
     Instant due = is_idle() ? idle_since_ + config_.idle : programs_.next_deadline();
     for (const auto& [id, client] : clients_) {
@@ -92,7 +87,6 @@ void Hub::hear(ClientId id, Client& client, const Rejoin& said, Instant now) {
     client.owed = said.sockets;
 }
 
-// mutants: broker-hub-hear-look
 void Hub::hear(ClientId id, Client& client, const Look&, Instant now) {
     if (client.state != Client::State::Silent) {
         end_garbage(id, now);
@@ -108,7 +102,6 @@ void Hub::hear(ClientId id, Client& client, const Look&, Instant now) {
     end(id, now);
 }
 
-// mutants: broker-hub-hear-sockets
 void Hub::hear(ClientId id, Client& client, const Sockets& said, Instant now) {
     if (client.state != Client::State::Bringing || said.count > client.owed) {
         end_garbage(id, now);
@@ -122,7 +115,6 @@ void Hub::hear(ClientId id, Client& client, const Sockets& said, Instant now) {
 
 // Takes in a client of an earlier broker, of whose state only its messages are left. Slots of that time are not lent
 // again, unless their programs come and go: this broker cannot know which of them are in use.
-// mutants: broker-hub-rejoin
 void Hub::rejoin(ClientId id, Client& client, Instant now) {
     const std::uint16_t had = slots_.sockets();
     const std::optional<std::uint16_t> has = hands_.adopt(id);
@@ -147,7 +139,6 @@ void Hub::rejoin(ClientId id, Client& client, Instant now) {
     }
 }
 
-// mutants: broker-hub-lend
 void Hub::lend(ClientId id, Client& client, Instant now) {
     const Lending outcome = try_lend(id, client, now);
     switch (outcome) {
@@ -182,7 +173,6 @@ Hub::Lending Hub::try_lend(ClientId id, Client& client, Instant now) {
 }
 
 // Takes a slot that has rested, else a new one, else one that has not rested.
-// mutants: broker-hub-take-slot
 Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
     if (slots_.sockets() == 0) {
         if (hands_.open() == Hands::Opening::Taken) {
@@ -201,7 +191,6 @@ Hub::Lending Hub::take_slot(Slot& slot, Instant now) {
 }
 
 // Adds a socket. Finding out about hidden sockets takes long, so all waiting clients share what one of them found.
-// mutants: broker-hub-grow
 Hub::Lending Hub::grow(Instant now) {
     if (now < hidden_until_) {
         return Lending::NoAnswer;
@@ -236,7 +225,6 @@ void Hub::end(ClientId id, Instant now) {
     forget(clients_.find(id), now);
 }
 
-// mutants: broker-hub-forget
 void Hub::forget(Clients::iterator found, Instant now) {
     if (found->second.state == Client::State::Member) {
         counters_.count(Counter::Ended);

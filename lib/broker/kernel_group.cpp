@@ -47,7 +47,6 @@ bool KernelGroup::open() {
 
 // Finds the new socket by a datagram to it. Until that arrives, the kernel steers to sockets that are unknown here,
 // too.
-// mutants: broker-group-grow
 KernelGroup::Growth KernelGroup::grow() {
     auto opened = port::UdpSocket::open_bound(config_of(place_), port::UdpSocket::Binding::Beside);
     if (!opened.ok()) {
@@ -99,7 +98,6 @@ bool KernelGroup::asks_itself(const port::UdpSocket& socket, std::uint8_t index)
     return false;
 }
 
-// mutants: broker-group-adopt
 bool KernelGroup::adopt(std::vector<OwnedFd> held) {
     std::vector<port::UdpSocket> more;
     for (std::size_t i = 0; i < held.size(); ++i) {

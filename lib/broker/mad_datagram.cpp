@@ -13,7 +13,6 @@ constexpr std::size_t kBehindMad = kMadDatagramBytes - wire::kIcrcBytes;
 
 }  // namespace
 
-// mutants: broker-mad-compose
 MadDatagram::MadDatagram(const MadRoute& route, const wire::UdHeader& header, const wire::MadBytes& mad) noexcept {
     std::uint8_t* const datagram = room_.data() + kRoomInFront;
     const wire::RawUd raw = header.raw(mad.size());
@@ -24,7 +23,6 @@ MadDatagram::MadDatagram(const MadRoute& route, const wire::UdHeader& header, co
     std::memcpy(datagram + kBehindMad, &icrc, sizeof(icrc));
 }
 
-// mutants: broker-judge-mad
 std::optional<Counter> MadJudge::judge(const Stray& stray) {
     MadRoom room{};
     wire::UdParts parts;
@@ -46,7 +44,6 @@ std::optional<Counter> MadJudge::judge(const Stray& stray) {
     return is_whole(stray, datagram) ? std::nullopt : std::optional(Counter::BadIcrc);
 }
 
-// mutants: broker-mad-is-whole
 bool MadJudge::is_whole(const Stray& stray, const std::uint8_t* datagram) {
     port::Path path({local_, stray.remote, stray.udp_source_port, 0});
     std::uint32_t carried = 0;

@@ -60,7 +60,6 @@ OwnedFd own_process() noexcept {
 using Outcome = std::optional<Meeting>;  // nullopt: to be tried again
 
 // Starts a broker. Returns nullopt if a process listens now, or is about to.
-// mutants: broker-meeting-start
 std::optional<NoBroker> start(const MeetingConfig& config, Starts& starts) {
     if (config.program.empty()) {
         return NoBroker{"there is no broker, and none is to be started"};
@@ -81,7 +80,6 @@ std::optional<NoBroker> start(const MeetingConfig& config, Starts& starts) {
     return started.ok() ? std::nullopt : std::optional(NoBroker{started.error().text()});
 }
 
-// mutants: broker-meeting-receive-sockets
 Outcome receive_sockets(Welcome welcome, std::uint16_t count) {
     Packet packet;
     while (welcome.sockets.size() < count) {
@@ -105,7 +103,6 @@ Outcome receive_sockets(Welcome welcome, std::uint16_t count) {
     return welcome.sockets.size() == count ? Outcome(std::move(welcome)) : Outcome(NoBroker{"too many sockets came"});
 }
 
-// mutants: broker-meeting-hear-answer
 Outcome hear_answer(OwnedFd connection) {
     Packet packet;
     switch (receive_packet(connection.get(), packet, true)) {
@@ -131,7 +128,6 @@ Outcome hear_answer(OwnedFd connection) {
 
 // Waits for the answer of another user's broker. If no program needs that broker, it ends, and frees the address; after
 // any other answer it stays.
-// mutants: broker-meeting-hear-stranger
 Outcome hear_stranger(OwnedFd connection) {
     Packet packet;
     const bool answers = await(connection.get(), POLLIN, read_monotonic() + kStrangersPatience);
@@ -162,7 +158,6 @@ Outcome try_to_meet(const MeetingConfig& config, const Ask& ask, Starts& starts)
 // Repeats the attempt, as a broker may end between the connection and the answer. So may a process that was about to
 // start one.
 // A broker that was just started is asked at once.
-// mutants: broker-meeting-meet
 Meeting meet(const MeetingConfig& config, Starts starts, const Ask& ask) {
     if (!is_one_user(geteuid())) {
         return NoBroker{fmt::format("uid {} is any user's in this user namespace; run as another one", geteuid())};
@@ -181,7 +176,6 @@ Meeting meet(const MeetingConfig& config, Starts starts, const Ask& ask) {
     return ends_again_and_again();
 }
 
-// mutants: broker-meeting-name-of
 std::string name_of(const Peer& peer) {
     if (!is_one_user(peer.uid)) {
         return "another user";
@@ -202,7 +196,6 @@ Meeting ask_for_slot(const MeetingConfig& config) {
     return meet(config, {kStarts}, [with](int connection) { return send_message(connection, Join{}, with, true); });
 }
 
-// mutants: broker-meeting-come-back
 Meeting come_back(const MeetingConfig& config, Slot slot, std::span<const int> sockets) {
     const OwnedFd process = own_process();
     const int fd = process.get();

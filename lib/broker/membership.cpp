@@ -217,7 +217,6 @@ void Membership::speak() noexcept {
     }
 }
 
-// mutants: broker-membership-come-back
 void Membership::come_back() noexcept {
     std::vector<int> fds;
     for (const OwnedFd& each : held_) {

@@ -75,7 +75,6 @@ bool is_exactly(Bytes body) noexcept {
     return body.size() == (std::is_empty_v<Raw> ? 0 : sizeof(Raw));
 }
 
-// mutants: broker-judge-messages
 bool is_sound(const Rejoin& said) noexcept {
     return said.slot != Slot{} && said.sockets <= kMostSockets && said.slot.value < said.sockets;
 }
@@ -98,13 +97,11 @@ std::optional<Message> parse_nothing(Bytes body) noexcept {
     return body.empty() ? std::optional<Message>(Said{}) : std::nullopt;
 }
 
-// mutants: broker-parse-sockets
 std::optional<Message> parse_sockets(Bytes body) noexcept {
     const std::uint16_t count = is_exactly<RawCount>(body) ? read_raw<RawCount>(body.data()).count.get() : 0U;
     return count >= 1 && count <= kMostAtOnce ? std::optional<Message>(Sockets{count}) : std::nullopt;
 }
 
-// mutants: broker-parse-refused
 std::optional<Message> parse_refused(Bytes body) noexcept {
     constexpr auto kLast = static_cast<std::uint8_t>(Refusal::NoResources);
     if (!is_exactly<RawWhy>(body) || body[0] > kLast) {
@@ -113,7 +110,6 @@ std::optional<Message> parse_refused(Bytes body) noexcept {
     return Refused{static_cast<Refusal>(body[0])};
 }
 
-// mutants: broker-parse-stray
 std::optional<Message> parse_stray(Bytes body) noexcept {
     if (body.size() < sizeof(RawStray)) {
         return std::nullopt;
@@ -127,7 +123,6 @@ std::optional<Message> parse_stray(Bytes body) noexcept {
     return Stray{net::IpAddress::from_v6(raw.remote), raw.udp_source_port.get(), raw.index.get(), raw.ecn, rest};
 }
 
-// mutants: broker-parse-claim
 template <class Said>
 std::optional<Message> parse_claim(Bytes body) noexcept {
     if (!is_exactly<RawClaim>(body)) {
@@ -162,7 +157,6 @@ std::optional<Message> parse_revoke(Bytes body) noexcept {
     return Revoke{read_raw<RawName>(body.data()).name.get()};
 }
 
-// mutants: broker-parse-counted
 std::optional<Message> parse_counted(Bytes body) noexcept {
     if (!is_exactly<RawCounted>(body) || body[0] >= telemetry::kCounters<Counter>) {
         return std::nullopt;
@@ -230,7 +224,6 @@ struct PutBody {
 
 }  // namespace
 
-// mutants: broker-parse-message
 std::optional<Message> parse_message(Bytes bytes) noexcept {
     if (bytes.size() < sizeof(RawHead)) {
         return std::nullopt;

@@ -53,7 +53,6 @@ Instant end_of_limit(int socket) noexcept {
 
 // Calls `once`, which does not wait and is not interrupted, until it has done something or fails. If the socket waits,
 // the wait is here: the kernel's wait begins anew with each call, and so would never end under signals.
-// mutants: broker-try-until-done
 template <class Once>
 ssize_t try_until_done(int socket, short event, bool waits, const Once& once) noexcept {
     const Instant until = waits ? end_of_limit(socket) : Instant{};
@@ -88,7 +87,6 @@ OwnedFd listen_at(const Place& place) noexcept {
     return listens ? std::move(made) : OwnedFd();
 }
 
-// mutants: broker-await
 bool await(int socket, short event, Instant until) noexcept {
     for (;;) {
         const Duration left = std::max(until - read_monotonic(), Duration{});
@@ -101,7 +99,6 @@ bool await(int socket, short event, Instant until) noexcept {
     }
 }
 
-// mutants: broker-connect-to
 OwnedFd connect_to(const Place& place, Duration limit) noexcept {
     sockaddr_un address{};
     const socklen_t length = address_of(place, address);
@@ -142,7 +139,6 @@ bool send_message(int socket, const Message& message, std::span<const int> fds, 
     return send_packet(socket, emit_message(message, room), fds, waits);
 }
 
-// mutants: broker-send-sockets
 bool send_sockets(int socket, std::span<const int> fds, bool waits) noexcept {
     bool sent = true;
     while (sent && !fds.empty()) {
@@ -155,7 +151,6 @@ bool send_sockets(int socket, std::span<const int> fds, bool waits) noexcept {
 
 // If the other end closed without having read all, the kernel reports that once, before the messages which that end
 // sent.
-// mutants: broker-receive-packet
 Received receive_packet(int socket, Packet& packet, bool waits) {
     alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> control;
     iovec part{packet.room.data(), packet.room.size()};

@@ -18,7 +18,6 @@ constexpr std::size_t kMostPostponed = 4096;
 
 }  // namespace
 
-// mutants: broker-programs-remove
 void Programs::remove(Slot slot, Instant now) {
     members_.erase(slot);
     services_.forget(slot);
@@ -37,7 +36,6 @@ Instant Programs::next_deadline() const noexcept {
 }
 
 // Takes a claim. New ones wait until programs have claimed again what an earlier broker granted them.
-// mutants: broker-programs-hear-claim
 void Programs::hear(Slot from, const Claim& said, Instant now) {
     if (said.ask != 0 && now < settled_at_ && postponed_.size() < kMostPostponed) {
         postponed_.emplace_back(from, said);
@@ -46,7 +44,6 @@ void Programs::hear(Slot from, const Claim& said, Instant now) {
     answer(from, said);
 }
 
-// mutants: broker-programs-answer-postponed
 void Programs::answer_postponed(Instant now) {
     if (now < settled_at_) {
         return;
@@ -57,7 +54,6 @@ void Programs::answer_postponed(Instant now) {
 }
 
 // Answers a claim. If the answer cannot be delivered, the claim is undone.
-// mutants: broker-programs-answer
 void Programs::answer(Slot to, const Claim& said) {
     const std::optional<bool> before = services_.shares(to, said.service);
     const bool has = services_.claim(to, said);
@@ -81,7 +77,6 @@ void Programs::hear(Slot from, const Will& said, Instant) {
     }
 }
 
-// mutants: broker-programs-lead
 void Programs::lead(const Stray& stray, std::optional<Slot> from) {
     if (stray.bytes.size() < wire::Bth::kBytes) {
         counters_.count(Counter::NoOwner);
@@ -98,7 +93,6 @@ void Programs::lead(const Stray& stray, std::optional<Slot> from) {
 // Forwards a management datagram by the name in it, or by its service. A program drew that name, which has the
 // program's slot in the low bits. A datagram with neither goes to all programs that may have sent the request which it
 // answers. A datagram that no program would take wakes none.
-// mutants: broker-programs-lead-mad
 void Programs::lead_mad(const Stray& stray) {
     if (const std::optional<Counter> why = mads_.judge(stray)) {
         counters_.count(*why);
@@ -130,7 +124,6 @@ void Programs::lead_mad(const Stray& stray) {
     }
 }
 
-// mutants: broker-programs-forward
 void Programs::forward(const Stray& stray, Slot to, std::optional<Slot> from, Counter led, Counter lost) {
     const auto owner = members_.find(to);
     if (owner == members_.end() || from == to) {
@@ -141,14 +134,12 @@ void Programs::forward(const Stray& stray, Slot to, std::optional<Slot> from, Co
 }
 
 // Returns a program that manages; slot 0 if there is none.
-// mutants: broker-programs-any-manager
 Slot Programs::any_manager() const {
     const auto found =
         std::find_if(members_.begin(), members_.end(), [](const auto& each) { return each.second.manages; });
     return found == members_.end() ? Slot{} : found->first;
 }
 
-// mutants: broker-programs-carry-out
 void Programs::carry_out_wills(Instant now) {
     while (const Will* const will = wills_.poll(now)) {
         counters_.count(Counter::WillsSent);

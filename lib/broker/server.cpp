@@ -70,7 +70,6 @@ bool Server::watch(int fd, std::uint64_t what) noexcept {
 }
 
 // Runs the hub. A program that asked while the broker decided to end is still served.
-// mutants: broker-server-run
 void Server::run(const std::function<bool()>& ends) {
     std::array<epoll_event, 64> events;
     while (!ends() && !makes_room_) {
@@ -112,7 +111,6 @@ void Server::serve(std::uint64_t what) {
 }
 
 // Accepts connections. Returns whether all that wait have been accepted, or as many as there are descriptors for.
-// mutants: broker-server-listener
 bool Server::serve_listener() {
     bool is_all = false;
     for (int served = 0; served < kServedAtOnce && !is_all; ++served) {
@@ -146,7 +144,6 @@ void Server::connect(OwnedFd socket) {
 }
 
 // Takes in all messages. A program that has asked needs the broker, even if its message is not read yet.
-// mutants: broker-server-hear-all
 void Server::hear_all() {
     for (const auto& [id, connection] : connections_) {
         serve_connection(id);
@@ -156,7 +153,6 @@ void Server::hear_all() {
 // Turns away the connections of other users. If no program needs this broker, it ends, which tells them. Messages of
 // its own user are read first. Otherwise two brokers of different users could each end for the other, although programs
 // of their own users came meanwhile.
-// mutants: broker-server-turn-away
 void Server::turn_away() {
     if (hub_.is_unused()) {
         hear_all();
@@ -180,7 +176,6 @@ void Server::rest_listener(Instant until) noexcept {
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
 }
 
-// mutants: broker-server-wake-listener
 void Server::wake_listener(Instant now) noexcept {
     if (listener_rests_until_ > now) {
         return;
@@ -223,7 +218,6 @@ void Server::serve_connection(ClientId id) {
 
 // Takes in a message with its descriptors. Sockets carries as many sockets as it says. Another message may carry the
 // process that sent it.
-// mutants: broker-server-take
 void Server::take(ClientId id, Connection& connection, Packet& packet) {
     std::optional<Message> said = parse_message(packet.bytes);
     if (said && std::holds_alternative<Sockets>(*said)) {

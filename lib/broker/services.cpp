@@ -14,7 +14,6 @@ std::uint16_t port_of(wire::ServiceId service) noexcept {
 
 }  // namespace
 
-// mutants: broker-services-claim
 bool Services::claim(Slot program, const Claim& wanted) {
     const auto count = counts_.find(program);
     const bool has_most = count != counts_.end() && count->second >= kMostOfOne;
@@ -36,7 +35,6 @@ bool Services::claim(Slot program, const Claim& wanted) {
     return true;
 }
 
-// mutants: broker-services-may-have
 bool Services::may_have(Slot program, wire::ServiceId service, bool shares) const {
     const auto found = holders_.find(service);
     return found == holders_.end() ||
@@ -45,7 +43,6 @@ bool Services::may_have(Slot program, wire::ServiceId service, bool shares) cons
            });
 }
 
-// mutants: broker-services-release
 void Services::release(Slot program, wire::ServiceId service) {
     const auto found = holders_.find(service);
     if (found == holders_.end()) {
@@ -62,7 +59,6 @@ void Services::release(Slot program, wire::ServiceId service) {
     }
 }
 
-// mutants: broker-services-forget
 void Services::forget(Slot program) {
     counts_.erase(program);
     std::erase_if(left_by_, [program](const auto& each) { return each.second == program; });
@@ -88,14 +84,12 @@ std::optional<Slot> Services::holder(wire::ServiceId service) const {
     return found == holders_.end() ? std::nullopt : std::optional(found->second.front().program);
 }
 
-// mutants: broker-services-receiver
 std::optional<Slot> Services::receiver(wire::ServiceId service) const {
     const std::optional<Slot> has = holder(service);
     const auto left = who_left(service);
     return has || left == left_by_.end() ? has : left->second;
 }
 
-// mutants: broker-services-who-left
 Services::Leavers::const_iterator Services::who_left(wire::ServiceId service) const {
     return wire::is_ip_service(service) ? left_by_.find(port_of(service)) : left_by_.end();
 }

@@ -26,7 +26,6 @@ public:
     [[nodiscard]] State state(Slot slot) const noexcept { return states_[slot.value]; }
 
     // Raises the number of sockets to `count`, which is no less than before. The new ones are in that state.
-    // mutants: broker-slots-grow
     void grow(std::uint16_t count, State state) noexcept {
         CAIRN_ASSERT(count >= sockets_ && count <= kMostSockets);
         for (; sockets_ < count; ++sockets_) {
@@ -35,7 +34,6 @@ public:
         }
     }
     // Lends the slot that has been free for longest, if it is free since `before` or an earlier time.
-    // mutants: broker-slots-lend
     [[nodiscard]] std::optional<Slot> lend(Instant before) noexcept {
         std::optional<Slot> longest;
         for (std::uint16_t i = 1; i < sockets_; ++i) {
@@ -50,13 +48,11 @@ public:
         return longest;
     }
     // Lends a slot that a program reports to have had. Returns false if another has it, or there is none.
-    // mutants: broker-slots-claim
     [[nodiscard]] bool claim(Slot slot) noexcept {
         const bool may = states_[slot.value] == State::Unknown || states_[slot.value] == State::Free;
         states_[slot.value] = may ? State::Lent : states_[slot.value];
         return may;
     }
-    // mutants: broker-slots-give-back
     void give_back(Slot slot, Instant now) noexcept {
         CAIRN_ASSERT(slot != Slot{} && states_[slot.value] == State::Lent);
         states_[slot.value] = State::Free;

@@ -136,7 +136,6 @@ std::string find_program() {
     return (slash == std::string::npos ? std::string(".") : library.substr(0, slash)) + "/cairn-broker";
 }
 
-// mutants: broker-start-program
 Status start_program(const std::string& program, const Place& place, const OwnedFd& listener) {
     std::string address = place.local.text();
     std::string udp_port = fmt::format("--udp-port={}", place.udp_port);

@@ -11,7 +11,6 @@
 
 namespace cairn::broker {
 
-// mutants: broker-stray-receive
 bool StrayReader::receive(int socket, Batch& batch) {
     sockaddr_storage from{};
     iovec part{room_.data(), room_.size()};

@@ -31,7 +31,6 @@ std::optional<std::uint32_t> take_number(std::string_view& text) noexcept {
     return number;
 }
 
-// mutants: broker-maps-everybody
 bool maps_everybody(std::string_view uid_map) noexcept {
     for (const std::uint32_t expected : kEverybody) {
         if (take_number(uid_map) != expected) {
@@ -50,7 +49,6 @@ std::string_view read_start(const char* path, std::span<char> room) noexcept {
 
 constexpr const char* kOverflowFile = "/proc/sys/kernel/overflowuid";
 
-// mutants: broker-parse-overflow
 std::uint32_t parse_overflow(std::string_view text) noexcept {
     return take_number(text).value_or(kUsualOverflow);
 }
@@ -62,7 +60,6 @@ std::uint32_t overflow_user() noexcept {
     return parse_overflow(read_start(kOverflowFile, number));
 }
 
-// mutants: broker-is-one-user
 bool is_one_user(std::uint32_t uid, std::string_view overflow_uid, std::string_view uid_map) noexcept {
     return uid != parse_overflow(overflow_uid) || maps_everybody(uid_map);
 }
@@ -73,7 +70,6 @@ bool is_one_user(std::uint32_t uid) noexcept {
     return is_one_user(uid, read_start(kOverflowFile, number), read_start("/proc/self/uid_map", map));
 }
 
-// mutants: broker-is-user
 bool is_user(std::uint32_t peer, std::uint32_t user) noexcept {
     return peer == user && is_one_user(peer);
 }

@@ -38,13 +38,11 @@ private:
     std::unique_lock<std::mutex> lock_;
 };
 
-// mutants: broker-voice-is-closed
 bool Voice::is_closed() const noexcept {
     return is_mute_ || held_voice.load(std::memory_order_relaxed) == this;
 }
 
 // Sends messages until there is no room. Later ones wait after them.
-// mutants: broker-voice-say-what-fits
 void Voice::say_what_fits() {
     for (int said = 0; std::optional<Message> next = account_.next(); ++said) {
         if (said == kSaidAtOnce || !send_message(socket_, *next, {}, false)) {
@@ -55,7 +53,6 @@ void Voice::say_what_fits() {
     }
 }
 
-// mutants: broker-voice-speak
 void Voice::speak() {
     if (socket_ < 0 || waits_for_room_) {
         return;

@@ -49,7 +49,6 @@ public:
     void say_farewell();
     // Makes it mute in a child of fork(), which has one thread. It sends no messages any more, and wakes no thread;
     // claim() gets no answer.
-    // mutants: broker-voice-forget-in-child
     void forget_in_child() noexcept { is_mute_ = true; }
 
 private:

@@ -2,7 +2,6 @@
 
 namespace cairn::broker {
 
-// mutants: broker-wills-leave
 bool Wills::leave(Slot program, const Will& will) {
     auto& of_it = left_[program];
     if (of_it.size() >= kMostOfOne && of_it.find(will.name) == of_it.end()) {
@@ -18,7 +17,6 @@ void Wills::revoke(Slot program, std::uint32_t name) {
     }
 }
 
-// mutants: broker-wills-open
 void Wills::open(Slot program, Instant now) {
     const auto found = left_.find(program);
     if (found == left_.end()) {
@@ -32,7 +30,6 @@ void Wills::open(Slot program, Instant now) {
     left_.erase(found);
 }
 
-// mutants: broker-wills-poll
 const Will* Wills::poll(Instant now) {
     while (!due_.empty() && due_.begin()->first <= now) {
         const std::uint32_t name = due_.begin()->second;
@@ -50,14 +47,12 @@ const Will* Wills::poll(Instant now) {
     return nullptr;
 }
 
-// mutants: broker-wills-answer
 void Wills::on_answer(std::uint32_t name, const net::IpAddress& from) {
     if (const auto found = under_way_.find(name); found != under_way_.end() && found->second.will.remote == from) {
         forget(name);
     }
 }
 
-// mutants: broker-wills-forget
 void Wills::forget(std::uint32_t name) {
     if (const auto found = under_way_.find(name); found != under_way_.end()) {
         due_.erase({found->second.due, name});

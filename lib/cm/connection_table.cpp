@@ -23,7 +23,6 @@ ConnectionTable::ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers,
     CAIRN_ASSERT(capacity > 0);
 }
 
-// mutants: cm-connection-table-try-add
 Connection* ConnectionTable::try_add() {
     if (connections_.size() >= capacity_) {
         return nullptr;

@@ -102,7 +102,6 @@ void Datagrams::forget(const User& user) {
     events_.forget_datagrams(user);
 }
 
-// mutants: cm-datagrams-on-reply
 void Datagrams::on_reply(const Route& route, const wire::SidrRep& rep) {
     const auto found = queries_.find(rep.request_id);
     if (found == queries_.end()) {
@@ -141,7 +140,6 @@ bool Datagrams::take_duplicate(const AskedKey& key, std::uint64_t transaction, c
     return true;
 }
 
-// mutants: cm-datagrams-on-request
 void Datagrams::on_request(const Route& route, std::uint64_t transaction, const wire::SidrReq& req) {
     const AskedKey key{route.remote, req.request_id};
     if (take_duplicate(key, transaction, req)) {
@@ -179,7 +177,6 @@ void Datagrams::on_request(const Route& route, std::uint64_t transaction, const 
     events_.push(listener->user, DatagramRequested{id, req.service_id, route, req.pkey, data.ip, data.rest});
 }
 
-// mutants: cm-datagrams-make-room
 bool Datagrams::make_room(const net::IpAddress& peer) {
     if (asked_.size() < config_.max_datagram_requests) {
         return true;
@@ -229,7 +226,6 @@ std::optional<CallRefusal> Datagrams::answer(DatagramId id, wire::SidrStatus sta
     return std::nullopt;
 }
 
-// mutants: cm-datagrams-ignore
 void Datagrams::ignore(DatagramId id) {
     const auto found = asked_by_id_.find(id);
     if (found == asked_by_id_.end()) {

@@ -17,7 +17,6 @@ namespace cairn::cm {
 
 // Returns the message by which another process may end a connection (of Manager::find()) if this process dies. The
 // caller draws its transaction. Returns nullopt if there is no connection, or it is not established.
-// mutants: cm-last-words
 [[nodiscard]] inline std::optional<wire::MadBytes> last_words(const Connection* connection,
                                                               std::uint64_t transaction) noexcept {
     if (connection == nullptr || connection->state != State::Established) {

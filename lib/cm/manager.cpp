@@ -13,7 +13,6 @@ namespace {
 
 // Returns how long to wait for the peer's answer. The last copy of a reply waits longer, since the peer's answer may
 // have been lost more than once.
-// mutants: cm-manager-wait-of
 Duration wait_of(const Connection& connection) noexcept {
     if (connection.state != State::RepSent) {
         return connection.wait;
@@ -58,7 +57,6 @@ void Manager::on_timeout(Instant now) {
     datagrams_.on_timeout(now);
 }
 
-// mutants: cm-manager-on-due
 void Manager::on_due(Connection& connection, Instant now) {
     switch (connection.state) {
         case State::ReqRcvd:
@@ -99,7 +97,6 @@ void Manager::on_due(Connection& connection, Instant now) {
     }
 }
 
-// mutants: cm-manager-give-up
 void Manager::give_up(Connection& connection, Instant now) {
     counters_.count(Counter::GivenUp);
     if (connection.state == State::DreqSent) {
@@ -117,7 +114,6 @@ void Manager::give_up(Connection& connection, Instant now) {
     }
 }
 
-// mutants: cm-manager-wait-for-answer
 void Manager::wait_for_answer(Connection& connection, Instant now) {
     const bool replied = connection.state == State::RepSent;
     const std::uint8_t copies = std::min(connection.allowance, kMostReplyCopies);
@@ -163,7 +159,6 @@ void Manager::prove(Connection& connection) {
     }
 }
 
-// mutants: cm-manager-establish
 void Manager::establish(Connection& connection) {
     connection.state = State::Established;
     prove(connection);
@@ -172,7 +167,6 @@ void Manager::establish(Connection& connection) {
 }
 
 // Forgets which message the last one answered. The caller sends the answer for later copies afterwards.
-// mutants: cm-manager-enter-time-wait
 void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_least) {
     connection.state = State::TimeWait;
     connection.answers.reset();
@@ -181,7 +175,6 @@ void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_l
     arm(connection, now + std::max(time_wait, at_least));
 }
 
-// mutants: cm-manager-finish
 void Manager::finish(Connection& connection) {
     connection.state = State::Ended;
     arm(connection, Instant::never());
@@ -210,7 +203,6 @@ const Connection* Manager::find(ConnectionId id) noexcept {
     return find_live(id);
 }
 
-// mutants: cm-manager-transmit
 void Manager::transmit(Connection& connection, const wire::MadBytes& bytes) {
     if (!connection.active && !connection.proven) {
         if (connection.allowance == 0) {

@@ -5,7 +5,6 @@
 
 namespace cairn::cm {
 
-// mutants: cm-manager-on-mad
 void Manager::on_mad(const Route& route, std::span<const std::uint8_t> bytes, Instant now) {
     if (!outbox_.has_room()) {
         counters_.count(Counter::Overload);
@@ -20,7 +19,6 @@ void Manager::on_mad(const Route& route, std::span<const std::uint8_t> bytes, In
     std::visit([&](const auto& message) { receive(in, message); }, parsed.value().message);
 }
 
-// mutants: cm-manager-apply
 Verdict Manager::apply(Connection& connection, Message message, Instant now) {
     const Verdict verdict = judge(connection.state, message);
     if (verdict == Verdict::Unexpected) {
@@ -47,7 +45,6 @@ Verdict Manager::apply(Connection& connection, Message message, Instant now) {
     return verdict;
 }
 
-// mutants: cm-manager-find-by-ids
 Connection* Manager::find_by_ids(const Incoming& in, const wire::CommIds& ids) {
     Connection* const connection = find_live(ids.remote);
     if (connection == nullptr) {
@@ -86,7 +83,6 @@ void Manager::receive(const Incoming& in, const wire::Rep& rep) {
     }
 }
 
-// mutants: cm-manager-take-rep
 void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& connection) {
     Connection* known = table_.find_remote(in.route.remote, rep.ids.local);
     const Qpn qpn = qpn_of(rep, connection.transport);
@@ -131,7 +127,6 @@ void Manager::receive(const Incoming& in, const wire::Rtu& rtu) {
     }
 }
 
-// mutants: cm-manager-receive-mra
 void Manager::receive(const Incoming& in, const wire::Mra& mra) {
     Connection* const connection = find_by_ids(in, mra.ids);
     if (connection == nullptr) {
@@ -155,7 +150,6 @@ void Manager::receive(const Incoming& in, const wire::Mra& mra) {
 
 // A peer that got no name of ours names the connection by its own name only (12.6.7). The peer of an established
 // connection got one.
-// mutants: cm-manager-find-by-refusal
 Connection* Manager::find_by_refusal(const Incoming& in, const wire::CommIds& ids) {
     const Connection* const half_open =
         ids.remote == wire::CommId{} ? table_.find_remote(in.route.remote, ids.local) : nullptr;
@@ -192,7 +186,6 @@ void Manager::echo_drep(const Incoming& in, const wire::Dreq& dreq) {
     outbox_.push(in.route, in.transaction, wire::Drep{{dreq.ids.remote, dreq.ids.local}, {}});
 }
 
-// mutants: cm-manager-receive-dreq
 void Manager::receive(const Incoming& in, const wire::Dreq& dreq) {
     Connection* const connection = find_live(dreq.ids.remote);
     if (connection == nullptr || connection->route != in.route) {

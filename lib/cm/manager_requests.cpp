@@ -20,7 +20,6 @@ std::size_t most_strangers(const Config& config) noexcept {
 
 }  // namespace
 
-// mutants: cm-manager-receive-req
 void Manager::receive(const Incoming& in, const wire::Req& req) {
     Connection* known = table_.find_remote(in.route.remote, req.local_comm_id);
     if (known != nullptr && known->route == in.route && is_same_request(*known, req, in.transaction)) {
@@ -63,7 +62,6 @@ void Manager::admit(const Incoming& in, const wire::Req& req) {
     add_request(in, req, *listener);
 }
 
-// mutants: cm-manager-make-room
 bool Manager::make_room(const Incoming& in, Listener& listener) {
     if (strangers_.size() >= most_strangers(config_)) {
         const std::optional<ConnectionId> last = who_gives_way(strangers_, in);
@@ -86,7 +84,6 @@ bool Manager::make_room(const Incoming& in, Listener& listener) {
 }
 
 // Chooses the request that gives way. An ended connection keeps its place until its events were polled.
-// mutants: cm-manager-who-gives-way
 std::optional<ConnectionId> Manager::who_gives_way(const ConnectionShares& shares, const Incoming& in) {
     const std::optional<ConnectionId> fair = shares.who_gives_way_to(in.route.remote);
     const std::optional<ConnectionId> last = fair ? fair : shares.first_to_go();
@@ -112,7 +109,6 @@ void Manager::give_way(Connection& connection, Instant now) {
     finish(connection);
 }
 
-// mutants: cm-manager-add-request
 void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& listener) {
     Connection* const connection = table_.try_add();
     if (connection == nullptr) {
@@ -150,7 +146,6 @@ void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& li
 // The message that makes the peer seem to have forgotten the connection may be forged. So the peer is asked by a DREQ
 // for queue pair 0, which no connection has. Only a peer without such a connection confirms that; a peer that has the
 // connection ignores it.
-// mutants: cm-manager-ask-whether-it-lives
 void Manager::ask_whether_it_lives(const Connection& connection) {
     if (connection.state == State::Established) {
         wire::Dreq dreq;

@@ -40,7 +40,6 @@ std::optional<CallRefusal> Manager::unlisten(wire::ServiceId service, const net:
     return listeners_.remove(service, local) ? std::nullopt : std::optional(CallRefusal::UnknownService);
 }
 
-// mutants: cm-manager-connect
 Parsed<ConnectionId, CallRefusal> Manager::connect(const ConnectRequest& request, Instant now, User* user) {
     if (const std::optional<CallRefusal> refusal = judge_connect(request)) {
         return *refusal;
@@ -64,7 +63,6 @@ Parsed<ConnectionId, CallRefusal> Manager::connect(const ConnectRequest& request
     return connection->id;
 }
 
-// mutants: cm-manager-ready
 std::optional<CallRefusal> Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
@@ -205,7 +203,6 @@ void Manager::forget(const User& user, Instant now) {
     }
 }
 
-// mutants: cm-manager-abandon
 std::optional<CallRefusal> Manager::abandon(ConnectionId id, Instant now, Parting parting) {
     Connection* const connection = table_.find(id);
     if (connection == nullptr) {

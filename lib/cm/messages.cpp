@@ -80,7 +80,6 @@ std::size_t private_room(const ResolveRequest& request) noexcept {
     return wire::SidrReq{}.private_data.size() - header_bytes(request);
 }
 
-// mutants: cm-judge-route
 std::optional<CallRefusal> judge_route(const Route& route) noexcept {
     const bool same_family = route.local.is_v4() == route.remote.is_v4();
     return route.remote.is_station() && same_family ? std::nullopt : std::optional(CallRefusal::BadAddress);
@@ -172,7 +171,6 @@ wire::SidrReq make_sidr_req(const ResolveRequest& request, wire::SidrRequestId i
     return req;
 }
 
-// mutants: cm-judge-req
 std::optional<wire::RejectReason> judge_req(const wire::Req& req, const Route& route) noexcept {
     const bool known_extension =
         req.service != wire::TransportService::Extended || req.extended_transport == wire::kExtendedXrc;
@@ -201,7 +199,6 @@ bool names_ends_of(wire::ServiceId service, std::span<const std::uint8_t> privat
     return header && header->source == route.remote.octets() && header->destination == route.local.octets();
 }
 
-// mutants: cm-qpn-of
 Qpn qpn_of(const wire::Rep& rep, wire::TransportService transport) noexcept {
     return transport == wire::TransportService::Extended ? Qpn{rep.local_eecn.value} : rep.local_qpn;
 }
@@ -226,7 +223,6 @@ QpParameters parameters_of(const wire::Req& req) noexcept {
     return qp;
 }
 
-// mutants: cm-parameters-of
 QpParameters parameters_of(const Config& config, const wire::Req& req, const wire::Rep& rep) noexcept {
     QpParameters qp = parameters_of(req);  // the common values, and our own wishes
     qp.remote_qpn = qpn_of(rep, req.service);

@@ -13,7 +13,6 @@ struct NameShare {
     std::uint8_t bits = 0;  // [0, 8]
     std::uint32_t owner = 0;
 
-    // mutants: cm-name-share
     [[nodiscard]] constexpr std::uint32_t name(std::uint64_t drawn) const noexcept {
         return static_cast<std::uint32_t>(drawn << bits) | owner;
     }

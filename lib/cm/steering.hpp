@@ -32,7 +32,6 @@ struct ToAll {
 using Steering = std::variant<ToNamed, ToListener, ToAll>;
 
 // Reads the name in the message. A pure function.
-// mutants: cm-steer
 [[nodiscard]] inline Steering steer(const wire::CmMessage& message) noexcept {
     return std::visit(
         []<class Message>(const Message& said) -> Steering {

@@ -13,7 +13,6 @@ namespace cairn::connections {
 // A message on its way to another worker. It belongs to its agent, which exists as long as a letter is under way.
 class Agent::Letter final : public worker::Letter {
 public:
-    // mutants: connections-letter-write
     void write(const ArrivedMad& mad, WorkerNumber to, std::shared_ptr<Agent> agent) {
         to_ = to;
         by_ = mad.by;
@@ -27,7 +26,6 @@ public:
         agent_->open(worker, *this, now);
         discard();
     }
-    // mutants: connections-letter-discard
     void discard() noexcept override {
         const std::shared_ptr<Agent> agent = std::move(agent_);  // this may be the last reference to the agent
         agent->take_back(*this);
@@ -92,7 +90,6 @@ Home* Agent::home_of(const worker::Worker& worker) const noexcept {
 }
 
 // A message that cannot be parsed goes to this worker's own connections, which count it.
-// mutants: connections-agent-on-mad
 void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
     const wire::ParsedMad<wire::CmMad> parsed = wire::CmMad::parse(mad.bytes);
     if (!parsed.ok()) {

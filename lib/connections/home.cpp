@@ -113,7 +113,6 @@ Status Home::unlisten_datagrams(wire::ServiceId service) {
 }
 
 // The manager's entry comes first, then the registry's. A message that comes in between finds no listener, as before.
-// mutants: connections-home-take-service
 Status Home::take_service(const Listened& listened, Sharing sharing, std::optional<cm::CallRefusal> refusal) {
     if (refusal) {
         return status_of(refusal);
@@ -137,7 +136,6 @@ Status Home::drop_service(cm::ServiceKind kind, wire::ServiceId service, std::op
     return status_of(refusal);
 }
 
-// mutants: connections-home-leave
 void Home::leave(const cm::User& user) {
     for (const Listened& each : listened_) {
         if (each.user == &user) {
@@ -168,7 +166,6 @@ void Home::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now
 }
 
 // Opens the way back here, as if the sender's message had come to this worker. A later answer then takes this path.
-// mutants: connections-home-on-mad
 void Home::on_mad(const ArrivedMad& mad, Instant now) {
     (void)worker_.port().path_back(mad.by, now);
     arrived_by_ = &mad.by;
@@ -184,7 +181,6 @@ bool Home::on_turn(Instant now) noexcept {
 }
 
 // A user that gets an event may call the manager and come back here. The outer call goes on until no event is left.
-// mutants: connections-home-settle
 void Home::settle(Instant now) {
     if (std::exchange(settling_, true)) {
         return;
@@ -208,7 +204,6 @@ void Home::send_messages(Instant now) {
     }
 }
 
-// mutants: connections-home-list-counters
 telemetry::CounterList Home::list_counters() const {
     telemetry::CounterList list;
     list.add(manager_.counters()).add(manager_.mad_drops());

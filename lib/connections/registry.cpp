@@ -22,7 +22,6 @@ std::string name_of(cm::ServiceKind kind, wire::ServiceId service) {
 
 }  // namespace
 
-// mutants: connections-registry-claim
 Status Registry::claim(cm::ServiceKind kind, wire::ServiceId service, WorkerNumber worker, Sharing sharing) {
     const std::lock_guard hold(lock_);
     Service& claimed = services_[{kind, service}];
@@ -50,7 +49,6 @@ void Registry::release(cm::ServiceKind kind, wire::ServiceId service, WorkerNumb
     }
 }
 
-// mutants: connections-registry-find
 std::optional<WorkerNumber> Registry::find(const cm::ToListener& wanted, const net::IpAddress& peer) const {
     const std::lock_guard hold(lock_);
     const auto found = services_.find({wanted.kind, wanted.service});

@@ -71,7 +71,6 @@ Result<std::unique_ptr<port::Port>> open_port(const AdapterConfig& config, const
 
 }  // namespace
 
-// mutants: ibverbs-adapter-open
 Result<std::shared_ptr<Adapter>> Adapter::open(const AdapterConfig& config) {
     if (const Status there = port::check_address(config.local); !there.ok()) {
         return there.error();

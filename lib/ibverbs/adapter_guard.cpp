@@ -35,7 +35,6 @@ timespec time_until(Instant due) noexcept {
 }  // namespace
 
 // Takes turns until there is nothing to do, or another thread is to have the lock: peers may send without end.
-// mutants: ibverbs-adapter-guard-turns
 Adapter::Guarded Adapter::guard_turns(Instant now) noexcept {
     Guarded did;
     bool more = true;
@@ -163,7 +162,6 @@ Adapter::Rest Adapter::guard_for_event(Instant& tired_at) noexcept {
 
 // Not noexcept: a thread that is cancelled in ppoll() unwinds. A signal is to end this sleep only if it would end the
 // read() that a program of an adapter sleeps in. If that cannot be determined, the thread is left to read().
-// mutants: ibverbs-adapter-sleep-for-event
 bool Adapter::sleep_for_event(int fd) {
     if (Interruptions::lately(read_monotonic()).are_mixed()) {
         return true;

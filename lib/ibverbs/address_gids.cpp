@@ -24,7 +24,6 @@ std::array<std::uint8_t, 16> link_local_of_v4(std::uint32_t v4) noexcept {
 
 }  // namespace
 
-// mutants: ibverbs-gid-at
 std::optional<net::IpAddress> gid_at(const net::IpAddress& device, int index) noexcept {
     if (index == kGidLinkLocal && device.is_v4()) {
         return net::IpAddress::from_v6(link_local_of_v4(device.v4()));
@@ -33,7 +32,6 @@ std::optional<net::IpAddress> gid_at(const net::IpAddress& device, int index) no
     return index == own ? std::optional(device) : std::nullopt;
 }
 
-// mutants: ibverbs-address-of-gid
 net::IpAddress address_of_gid(const net::IpAddress& gid) noexcept {
     const auto& octets = gid.octets();
     const bool stands_for_v4 = std::equal(kV4LinkLocal.begin(), kV4LinkLocal.end(), octets.begin()) &&

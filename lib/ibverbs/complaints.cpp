@@ -47,7 +47,6 @@ constexpr auto kLimits = [] {
 
 // Returns true for the first report of this subject. The numbers of subjects are kept, not their text. So an object
 // that finds no memory, a thread that holds any lock, and a child of fork() may call it.
-// mutants: ibverbs-is-first
 [[nodiscard]] bool is_first(std::string_view subject) noexcept {
     static std::array<std::atomic<std::size_t>, kMostLines> told;
     const std::size_t number = std::max<std::size_t>(std::hash<std::string_view>()(subject), 1);
@@ -65,7 +64,6 @@ constexpr auto kLimits = [] {
 
 // Returns whether a line fits into it at once. The calling thread may hold the lock of an adapter. It may not wait for
 // a reader then, nor end by a signal because there is none.
-// mutants: ibverbs-has-room
 [[nodiscard]] bool has_room(int fd) noexcept {
     pollfd looked{fd, POLLOUT, 0};
     return poll(&looked, 1, 0) == 1 && looked.revents == POLLOUT;
@@ -114,7 +112,6 @@ void complain_of_memory() noexcept {
     complain(Speaker::Verbs, "no memory; raise the limit of address space (ulimit -v), or free some");
 }
 
-// mutants: ibverbs-complain-of
 void complain_of(Limit limit, std::uint64_t wanted) noexcept {
     const Known& known = kLimits[static_cast<std::size_t>(limit)];
     Line line;
@@ -123,7 +120,6 @@ void complain_of(Limit limit, std::uint64_t wanted) noexcept {
     tell_once(Speaker::Verbs, known.name, line.data());
 }
 
-// mutants: ibverbs-is-within
 bool is_within(Limit limit, std::uint64_t wanted) noexcept {
     const bool within = wanted <= kLimits[static_cast<std::size_t>(limit)].most;
     if (!within) {

@@ -106,7 +106,6 @@ ibv_context* open_context(Device& device) {
 // Stops the objects that the program has not ended on a device that it closes. Peers reach neither them nor the memory
 // any more, as with the kernel; programs may still end the objects. Memory is the file's: other open contexts may have
 // imported it. Needs the lock.
-// mutants: ibverbs-stop-all
 void stop_all(Context& closed) noexcept {
     if (!closed.queue_pairs.empty()) {
         closed.adapter->settle();  // packets that peers are owed leave first

@@ -59,7 +59,6 @@ void Cq::arm(Arm wish) noexcept {
     }
 }
 
-// mutants: ibverbs-cq-on-drained
 void Cq::on_drained() noexcept {
     const Arm wish = std::exchange(made_event, Arm::Off);
     if (wish != Arm::Off && in_channel) {

@@ -33,7 +33,6 @@ void describe(const roce::Completion& from, Cq::NetworkType network_type, ibv_wc
 }
 
 // Takes a completion. Returns false if there is none. Needs the lock.
-// mutants: ibverbs-take-one
 [[nodiscard]] bool take_one(Cq& from, roce::Completion& one) noexcept {
     if (from.queue.poll({&one, 1}) == 0) {
         return false;

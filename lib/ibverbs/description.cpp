@@ -62,7 +62,6 @@ void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept 
     out.phys_port_cnt = 1;
 }
 
-// mutants: ibverbs-describe-extensions
 void describe_extensions(ibv_device_attr_ex& out) noexcept {
     constexpr std::uint64_t kAtomicWrite = std::uint64_t{1} << 40U;  // IBV_DEVICE_ATOMIC_WRITE of newer headers
     constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;

@@ -36,7 +36,6 @@ Result<DeviceConfig> parse_device(std::string_view entry) {
 
 }  // namespace
 
-// mutants: ibverbs-parse-devices
 Result<std::vector<DeviceConfig>> parse_devices(std::string_view text) {
     std::vector<DeviceConfig> devices;
     while (!text.empty()) {
@@ -68,7 +67,6 @@ std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresse
     return devices;
 }
 
-// mutants: ibverbs-text-with
 std::string text_with(const std::vector<DeviceConfig>& devices, const net::IpAddress& address) {
     std::string text;
     std::string name = "cairn0";
@@ -92,7 +90,6 @@ std::string_view variable(const char* name) noexcept {
 
 }  // namespace
 
-// mutants: ibverbs-read-environment
 Result<Environment> read_environment() {
     const char* const wanted = secure_getenv("CAIRN_DEVICES");
     Result<std::vector<DeviceConfig>> devices =

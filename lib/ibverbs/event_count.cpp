@@ -22,7 +22,6 @@ namespace {
 
 // Returns once the descriptor is readable. Returns false, with errno, if a signal ended the sleep, as it would end a
 // read(), or the descriptor is non-blocking. A cancellation point.
-// mutants: ibverbs-await-readable
 [[nodiscard]] bool await_readable(int fd) {
     if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) {
         errno = EAGAIN;
@@ -87,7 +86,6 @@ void EventCount::take_back() noexcept {
 // A thread that is cancelled in read() may have taken a count, whose event is then lost. So it sleeps in poll() and
 // takes the count with cancellation off. Between the two it looks at nothing of the program's, which may be gone. If
 // that cannot be, it sleeps in read(), as before kernel 5.8.
-// mutants: ibverbs-event-count-wait
 bool EventCount::wait() {
     const int from = fd;
     for (;;) {

@@ -17,7 +17,6 @@ public:
     static constexpr Duration kLately = milliseconds(1);
 
     // Takes the lease. Returns false if another thread has it.
-    // mutants: ibverbs-guard-lease-take
     [[nodiscard]] bool take(Instant now) noexcept {
         if (is_held(now)) {
             return false;

@@ -46,7 +46,6 @@ public:
     // Decides at `now`. `last_caller_turn`: when a caller took its last turn. `any_armed`: a completion queue is armed,
     // so its owner is about to sleep until it fires. That outweighs earlier polls, unless callers poll on and on since.
     // UCX has one queue armed for a thread of its own, and polls the others.
-    // mutants: ibverbs-helper-policy-decide
     Mode decide(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
         const bool guards = (any_armed && !polls_on_) || now < stay_until_ || now - last_caller_turn >= kNap;
         mode_.store(guards ? Mode::Guard : Mode::Park, std::memory_order_relaxed);
@@ -58,7 +57,6 @@ public:
     }
     // Notes that a caller is to take a turn at `now`; the one before was at `last_caller_turn`. The result says whether
     // to wake the helper, which guards and may sleep for long, because this call parks it.
-    // mutants: ibverbs-helper-policy-on-caller-turn
     [[nodiscard]] CallerTurn on_caller_turn(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
         if (const Mode mode = this->mode(); mode != Mode::Guard) {
             return mode == Mode::Park ? CallerTurn::Taken : CallerTurn::NotTaken;
@@ -71,14 +69,12 @@ public:
         return decide(now, now, any_armed) == Mode::Park ? CallerTurn::WakesHelper : CallerTurn::Taken;
     }
     // Notes that a completion queue is armed.
-    // mutants: ibverbs-helper-policy-on-arm
     void on_arm() noexcept {
         polls_on_ = false;
         polls_ = 0;
     }
     // Unparks the helper before it is woken. It could otherwise find the lock still held by the polling caller that
     // woke it, and nap again.
-    // mutants: ibverbs-helper-policy-leave-park
     void leave_park() noexcept {
         if (is_parked()) {
             mode_.store(Mode::Guard, std::memory_order_relaxed);
@@ -88,7 +84,6 @@ public:
     // Notes that there is no helper any more.
     void on_fork() noexcept { mode_.store(Mode::Gone, std::memory_order_relaxed); }
     // Notes that the socket woke the helper, which guards. `found`: there were packets.
-    // mutants: ibverbs-helper-policy-on-wake
     void on_wake(bool found) noexcept {
         vain_ = found ? 0 : vain_ + 1;
         if (vain_ == kVain) {
@@ -98,7 +93,6 @@ public:
         }
     }
     // Notes that a nap ended at `now`. `found`: packets had come meanwhile, and waited.
-    // mutants: ibverbs-helper-policy-on-nap-end
     void on_nap_end(Instant now, Instant last_caller_turn, bool found) noexcept {
         if (now - last_caller_turn < kPolls) {
             waited_ = 0;

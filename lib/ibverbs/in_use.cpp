@@ -40,7 +40,6 @@ All* all_of_process = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool has_all = false;
 constexpr Duration kPatience = seconds(5);
 
-// mutants: ibverbs-lock-all
 void lock_all() noexcept {
     const Instant deadline = read_monotonic() + kPatience;
     has_all = all_of_process != nullptr && all_of_process->lock.lock_until(deadline);
@@ -66,7 +65,6 @@ void unlock_all() noexcept {
 // Descriptors that the child inherits keep their numbers, so that the child may end the objects that it knows. Adapters
 // are orphaned also if fork() did not get all locks. The child would take its parent's packets otherwise, or wait for
 // threads that it does not have.
-// mutants: ibverbs-orphan-all
 void orphan_all() noexcept {
     All* const inherited = std::exchange(all_of_process, new (std::nothrow) All);
     has_all = false;
@@ -90,7 +88,6 @@ void orphan_all() noexcept {
 
 // Sends what peers are owed, as the program exits. It gives up if a thread is in the midst of a turn that does not end:
 // a handler that interrupted it may have called exit(). The helper goes on until the process has gone.
-// mutants: ibverbs-settle-all
 void settle_all() noexcept {
     const Instant deadline = read_monotonic() + InUse::kExits;
     if (all_of_process == nullptr || !all_of_process->lock.lock_until(deadline)) {
@@ -144,7 +141,6 @@ void InUse::remove(int event_fd) noexcept {
     }
 }
 
-// mutants: ibverbs-in-use-has
 bool InUse::has(const Adapter& adapter) noexcept {
     if (all_of_process == nullptr) {
         return false;

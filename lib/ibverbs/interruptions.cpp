@@ -19,7 +19,6 @@ struct Seen {
 
 }  // namespace
 
-// mutants: ibverbs-interruptions-look
 Interruptions Interruptions::look() noexcept {
     Interruptions found;
     sigset_t blocked;

@@ -67,7 +67,6 @@ void restore_default(int signal, const siginfo_t& info) noexcept {
 
 // Passes a fault on. The handler that was set last is called first. A fault that it passes back to us is for the
 // handler that it found, which is called next.
-// mutants: ibverbs-pass-on
 void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
     const Programs all = to.programs[to.current.load(std::memory_order_acquire)];
     const int passes = count_passes(*info);
@@ -95,7 +94,6 @@ void pass_on(const Caught& to, siginfo_t* info, void* context) noexcept {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// mutants: ibverbs-on-signal
 void on_signal(int signal, siginfo_t* info, void* context) noexcept {
     if (!is_sent(*info)) {
         UserMemory::on_fault(info->si_addr);  // does not return if the fault is the engine's
@@ -107,7 +105,6 @@ void on_signal(int signal, siginfo_t* info, void* context) noexcept {
     }
 }
 
-// mutants: ibverbs-put-before
 void put_before(Caught& one) noexcept {
     struct sigaction now {};
     if (sigaction(one.signal, nullptr, &now) != 0 || now.sa_sigaction == on_signal) {
@@ -137,7 +134,6 @@ void catch_memory_faults() noexcept {
     UserMemory::expect_faults();
 }
 
-// mutants: ibverbs-orphan-memory-faults
 void orphan_memory_faults() noexcept {
     changing.free_in_child();
 }

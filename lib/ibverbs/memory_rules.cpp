@@ -20,7 +20,6 @@ constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-// mutants: ibverbs-judge-registration
 RegistrationJudgement judge_registration(const Registration& wanted) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(wanted.address);
     const auto rights = to_rights(wanted.access);
@@ -44,7 +43,6 @@ RegistrationJudgement judge_registration(const Registration& wanted) noexcept {
     return judged;
 }
 
-// mutants: ibverbs-is-change
 bool is_change(SharedRegion::Kind kind, const Change& change) noexcept {
     const auto has = [&change](int flag) noexcept { return (change.which & flag) != 0; };
     if (kind != SharedRegion::Kind::Ordinary || (change.which & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) {
@@ -59,7 +57,6 @@ bool is_change(SharedRegion::Kind kind, const Change& change) noexcept {
     return change.access == 0 || has(IBV_REREG_MR_CHANGE_ACCESS);
 }
 
-// mutants: ibverbs-judge-device-copy
 int judge_device_copy(std::uint64_t offset, std::size_t bytes, std::size_t size) noexcept {
     if (offset % kWord != 0 || bytes % kWord != 0) {
         return EINVAL;
@@ -67,7 +64,6 @@ int judge_device_copy(std::uint64_t offset, std::size_t bytes, std::size_t size)
     return is_within(offset, bytes, size) ? 0 : EFAULT;
 }
 
-// mutants: ibverbs-judge-device-registration
 int judge_device_registration(std::uint64_t offset, std::size_t bytes, std::size_t size, unsigned access) noexcept {
     constexpr unsigned kAllowed = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE;
@@ -75,7 +71,6 @@ int judge_device_registration(std::uint64_t offset, std::size_t bytes, std::size
     return suits && is_within(offset, bytes, size) ? 0 : EINVAL;
 }
 
-// mutants: ibverbs-judge-device-memory
 int judge_device_memory(const ibv_alloc_dm_attr& wanted, std::size_t in_use) noexcept {
     if (wanted.comp_mask != 0 || wanted.length == 0 || wanted.length > kMostDeviceMemory ||
         wanted.log_align_req > kMostAlignment) {
@@ -84,7 +79,6 @@ int judge_device_memory(const ibv_alloc_dm_attr& wanted, std::size_t in_use) noe
     return wanted.length <= kMostDeviceMemory - in_use ? 0 : ENOMEM;
 }
 
-// mutants: ibverbs-errno-of-advice
 int errno_of_advice(roce::MemoryRefusal refusal) noexcept {
     switch (refusal) {
         case roce::MemoryRefusal::UnknownKey:

@@ -90,7 +90,6 @@ void await_acknowledged(Object& object, const std::uint32_t& acknowledged, std::
 }
 
 // Returns whether the objects are of one adapter, so that one lock guards both. nullptr goes with all.
-// mutants: ibverbs-is-of
 template <class Object>
 [[nodiscard]] bool is_of(ibv_context* context, const Object* object) noexcept {
     return object == nullptr || object->context == context || &adapter_of(object->context) == &adapter_of(context);

@@ -46,7 +46,6 @@ void PlannedFailures::forget(const Qp& qp) noexcept {
     std::erase(ready_, &qp);
 }
 
-// mutants: ibverbs-planned-failures-on-turn
 bool PlannedFailures::on_turn(Instant now) noexcept {
     const bool is_edge = now >= port_changes_at_;
     if (is_edge) {
@@ -61,7 +60,6 @@ bool PlannedFailures::on_turn(Instant now) noexcept {
     return is_edge || fails;
 }
 
-// mutants: ibverbs-planned-failures-fail-first
 void PlannedFailures::fail_first() noexcept {
     Qp& qp = *ready_.front();
     queue_pair_at_ = Instant::never();

@@ -39,7 +39,6 @@ template <class Header>
 }
 
 // Finds the address. An interface between two points gives its own address as local, and the peer's as the address.
-// mutants: ibverbs-find-address
 [[nodiscard]] std::optional<net::IpAddress> find_address(NoticeBytes attributes) noexcept {
     std::optional<net::IpAddress> found;
     while (const auto header = header_at<rtattr>(attributes)) {
@@ -80,7 +79,6 @@ template <class Header>
 
 }  // namespace
 
-// mutants: ibverbs-notice-reader-next
 std::optional<LinkNotice> NoticeReader::next() noexcept {
     while (const auto header = header_at<nlmsghdr>(left_)) {
         if (header->nlmsg_len < sizeof(nlmsghdr) || header->nlmsg_len > left_.size()) {
@@ -96,7 +94,6 @@ std::optional<LinkNotice> NoticeReader::next() noexcept {
     return std::nullopt;
 }
 
-// mutants: ibverbs-port-watch-become
 PortWatch::News PortWatch::become(unsigned interface, bool is_up, bool has_address) noexcept {
     const bool was_active = is_active();
     News news;
@@ -108,7 +105,6 @@ PortWatch::News PortWatch::become(unsigned interface, bool is_up, bool has_addre
     return news;
 }
 
-// mutants: ibverbs-port-watch-change-since
 std::optional<ibv_event_type> PortWatch::change_since(bool was_active) const noexcept {
     if (is_active() == was_active) {
         return std::nullopt;
@@ -124,7 +120,6 @@ PortWatch::News PortWatch::set_failing(bool fails) noexcept {
 
 // Takes in a notice. An address that comes shows an interface that is up, or one whose coming up brings a notice of its
 // own.
-// mutants: ibverbs-port-watch-take
 PortWatch::News PortWatch::take(const LinkNotice& notice) noexcept {
     const bool is_address = notice.address == address_;
     const bool is_ours = notice.interface == interface_;
@@ -140,7 +135,6 @@ PortWatch::News PortWatch::take(const LinkNotice& notice) noexcept {
     return {};
 }
 
-// mutants: ibverbs-port-watch-set
 PortWatch::News PortWatch::set(unsigned interface, bool is_up) noexcept {
     const bool was_known = interface_ != 0;
     return interface != 0 ? become(interface, is_up, true) : become(interface_, is_up, !was_known && has_address_);

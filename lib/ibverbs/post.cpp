@@ -101,7 +101,6 @@ struct Room {
 
 }  // namespace
 
-// mutants: ibverbs-post-one
 int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept {
     Room room;
     roce::SendRequest request;

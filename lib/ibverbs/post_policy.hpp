@@ -23,7 +23,6 @@ public:
 
     // Notes that requests of `bytes` were posted at `now`, which is not looked at while others wait. `bounded`: the
     // helper sends what waits if no poll comes. Returns true if all that waits leaves now; then on_sent() follows.
-    // mutants: ibverbs-post-policy-on-post
     [[nodiscard]] bool on_post(std::uint64_t bytes, Instant now, bool bounded) noexcept {
         if (waiting_ == 0) {
             if (now - last_post_ < kSoon) {
@@ -41,7 +40,6 @@ public:
         last_post_ = now;
     }
     // Notes that a poll sends what waits at `now`.
-    // mutants: ibverbs-post-policy-on-poll
     void on_poll(Instant now) noexcept {
         if (waiting_ != 0) {
             const bool soon = now - last_post_ < kLate;
@@ -53,7 +51,6 @@ public:
         }
     }
     // Notes that something other than a post or a poll sends what waits at `now`. If it waited for long, no poll came.
-    // mutants: ibverbs-post-policy-on-sent-by-other
     void on_sent_by_other(Instant now) noexcept {
         if (waiting_ != 0) {
             forget_waiting();

@@ -69,7 +69,6 @@ void complete(Posting::Request& request) noexcept {
 
 // Judges all requests but the first, which is judged by being posted: if it is refused, none was posted. Posting one
 // changes no verdict of another.
-// mutants: ibverbs-judge-others
 [[nodiscard]] int judge_others(const Qp& qp, std::span<Posting::Request> requests) noexcept {
     int reason = 0;
     for (std::size_t i = 1; i < requests.size() && reason == 0; ++i) {

@@ -44,7 +44,6 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
 }
 
 // Returns the capacity, with at least one slot of each kind: queues of no slots do not exist.
-// mutants: ibverbs-capacity-of
 [[nodiscard]] roce::QpCapacity capacity_of(const ibv_qp_init_attr_ex& wanted, wire::Service service) noexcept {
     roce::QpCapacity capacity;
     capacity.send_slots = std::max(wanted.cap.max_send_wr, 1U);
@@ -56,7 +55,6 @@ ibv_async_event describe_qp(AsyncSource& source, ibv_event_type type) noexcept {
     return capacity;
 }
 
-// mutants: ibverbs-qp-is-possible
 [[nodiscard]] bool is_possible(const ibv_qp_init_attr_ex& wanted) noexcept {
     const ibv_qp_cap& cap = wanted.cap;
     return is_within(Limit::SendRequests, cap.max_send_wr) && is_within(Limit::SendPieces, cap.max_send_sge) &&

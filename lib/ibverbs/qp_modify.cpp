@@ -163,7 +163,6 @@ using namespace cairn::ibverbs;
 
 // A queue pair that goes to ERR or RESET answers no peer any more, so packets that its peer is owed leave first. A NAK
 // that the change makes leaves before the call returns; requests that it flushes have completed by then.
-// mutants: ibverbs-modify-qp
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* wanted, int mask) {
     return result_of([&] {
         if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RTR) {

@@ -172,7 +172,6 @@ std::optional<roce::Rights> to_rights(unsigned access) noexcept {
     return (access & ~kHints) == 0 ? std::optional(rights) : std::nullopt;
 }
 
-// mutants: ibverbs-to-remote-rights
 std::optional<roce::Rights> to_remote_rights(unsigned access) noexcept {
     constexpr unsigned kFlushes =
         3U << 8U;  // IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of newer headers: no region has them

@@ -13,7 +13,6 @@
 namespace cairn::ibverbs {
 
 // Keeps the thread from being cancelled in its scope.
-// mutants: ibverbs-no-cancellation
 class NoCancellation {
 public:
     NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

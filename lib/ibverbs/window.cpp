@@ -14,7 +14,6 @@ namespace {
 // This flag gives peers nothing. Adapters accept it with the others.
 constexpr unsigned kMeansNothing = IBV_ACCESS_LOCAL_WRITE;
 
-// mutants: ibverbs-describe-window
 [[nodiscard]] int describe(ibv_context* context, const ibv_mw_bind_info& wanted, Rkey key,
                            roce::SendRequest& to) noexcept {
     const auto rights = to_rights(wanted.mw_access_flags & ~kMeansNothing);
@@ -65,7 +64,6 @@ ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept {
     });
 }
 
-// mutants: ibverbs-bind-window
 int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
     if (mw->type != IBV_MW_TYPE_1 || !is_of(qp->context, mw)) {
         return EINVAL;

@@ -10,7 +10,6 @@ CountedRanges::Range CountedRanges::Pages::range() const noexcept {
 }
 
 // Returns no pages for an empty range, and for a range whose last page would end after the last address.
-// mutants: mem-counted-ranges-pages-of
 CountedRanges::Pages CountedRanges::pages_of(Range range) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
     const std::uintptr_t above = std::numeric_limits<std::uintptr_t>::max() - begin;
@@ -32,7 +31,6 @@ std::span<CountedRanges::Piece> CountedRanges::touched_by(const Pages& pages) no
     return {first, last};
 }
 
-// mutants: mem-counted-ranges-missing-in
 std::vector<CountedRanges::Pages> CountedRanges::missing_in(const Pages& wanted) {
     const std::span<const Piece> there = touched_by(wanted);
     std::vector<Pages> missing;
@@ -53,7 +51,6 @@ std::vector<CountedRanges::Pages> CountedRanges::missing_in(const Pages& wanted)
 }
 
 // Makes all missing pieces known, or none.
-// mutants: mem-counted-ranges-make
 bool CountedRanges::make(std::span<const Pages> missing) {
     for (std::size_t made = 0; made < missing.size(); ++made) {
         if (!keeper_.make(missing[made].range())) {
@@ -69,7 +66,6 @@ bool CountedRanges::make(std::span<const Pages> missing) {
     return true;
 }
 
-// mutants: mem-counted-ranges-attach
 bool CountedRanges::attach(Range range) {
     const Pages wanted = pages_of(range);
     const std::span<const Piece> there = touched_by(wanted);
@@ -87,7 +83,6 @@ bool CountedRanges::attach(Range range) {
     return true;
 }
 
-// mutants: mem-counted-ranges-retire
 bool CountedRanges::retire(Range range) noexcept {
     const Pages pages = pages_of(range);
     const auto found = live_.find(pages);
@@ -102,7 +97,6 @@ bool CountedRanges::retire(Range range) noexcept {
     return true;
 }
 
-// mutants: mem-counted-ranges-release-retired
 void CountedRanges::release_retired() noexcept {
     for (const Pages& pages : retired_) {
         for (Piece& piece : touched_by(pages)) {
@@ -115,7 +109,6 @@ void CountedRanges::release_retired() noexcept {
     retired_.clear();
 }
 
-// mutants: mem-counted-ranges-covers
 bool CountedRanges::covers(Range range) const noexcept {
     const Pages wanted = pages_of(range);
     auto piece = std::partition_point(pieces_.begin(), pieces_.end(),

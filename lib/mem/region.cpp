@@ -25,7 +25,6 @@ struct Mapping {
 };
 
 // Room for rounding up and for alignment must exist. Otherwise the sums below would wrap.
-// mutants: mem-region-is-mappable
 constexpr bool is_mappable(std::size_t bytes) noexcept {
     return bytes != 0 && bytes <= (std::size_t{1} << 46U);
 }
@@ -75,7 +74,6 @@ Mapping map_aligned(std::size_t bytes) noexcept {
 }
 
 // madvise() succeeds also in a process whose parent disabled such pages, so prctl() is asked first.
-// mutants: mem-region-transparent-pages-offered
 bool transparent_pages_offered() {
     if (::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
         return false;
@@ -145,7 +143,6 @@ Region& Region::operator=(Region&& other) noexcept {
     return *this;
 }
 
-// mutants: mem-region-destruct
 Region::~Region() {
     if (data_ != nullptr) {
         ::munmap(data_, size_);

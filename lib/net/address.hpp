@@ -89,7 +89,6 @@ public:
     // Returns the address that stands for the host where hosts share something scarce. An IPv6 host may have any number
     // of addresses in its 64-bit network, so that the network counts as one host. Link-local addresses are not
     // shortened.
-    // mutants: net-ip-address-share-holder
     [[nodiscard]] constexpr IpAddress share_holder() const noexcept {
         IpAddress holder = *this;
         if (!is_v4() && !is_v6_link_local()) {

@@ -2,7 +2,6 @@
 
 namespace cairn::net {
 
-// mutants: net-checksum-sum-add
 void ChecksumSum::add(std::span<const std::uint8_t> bytes) noexcept {
     std::size_t i = 0;
     for (; i + 1 < bytes.size(); i += 2) {
@@ -22,7 +21,6 @@ void ChecksumSum::add_pseudo_header(const IpAddress& source, const IpAddress& de
     sum_ += upper_bytes;  // the 32 bits are congruent to the sum of their halves
 }
 
-// mutants: net-checksum-sum-folded
 std::uint16_t ChecksumSum::folded() const noexcept {
     std::uint64_t sum = sum_;
     while ((sum >> 16U) != 0) {

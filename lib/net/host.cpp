@@ -63,7 +63,6 @@ std::size_t Host::on_frame(Frame frame, Instant now, Out out) noexcept {
 }
 
 // Follows RFC 826, "Packet Reception"; RFC 5227, 2.4 for the conflict.
-// mutants: net-host-on-arp
 std::size_t Host::on_arp(Frame message, Instant now, Out out) noexcept {
     const auto parsed = ArpMessage::parse(message);
     if (!parsed.ok()) {
@@ -169,7 +168,6 @@ std::size_t Host::on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant 
 }
 
 // Follows RFC 4861, 7.2.3 to 7.2.5.
-// mutants: net-host-on-neighbour
 std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header& ip, Frame message, Instant now,
                                Out out) noexcept {
     const auto parsed = NeighbourMessage::parse(ip, message);
@@ -207,7 +205,6 @@ std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header&
     return write_nd(neighbour.mac.value_or(ethernet.source), ip.source, answer, out);
 }
 
-// mutants: net-host-learn
 void Host::learn(const IpAddress& address, const MacAddress& mac, Instant now, Override replaces) noexcept {
     if (config_.gateway == address) {  // the gateway is the next hop of peers beyond it
         (void)neighbours_.resolve(address, now);
@@ -220,7 +217,6 @@ void Host::learn(const IpAddress& address, const MacAddress& mac, Instant now, O
     }
 }
 
-// mutants: net-host-next-hop
 const IpAddress& Host::next_hop(const IpAddress& remote) const noexcept {
     const bool on_link = !config_.gateway || config_.prefix_bits == 0 || remote.is_v6_link_local() ||
                          remote.shares_prefix(config_.address, config_.prefix_bits);

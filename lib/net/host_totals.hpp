@@ -16,7 +16,6 @@ public:
         const auto found = held_.find(address.share_holder());
         return found == held_.end() ? 0 : found->second;
     }
-    // mutants: net-host-totals-add
     void add(const IpAddress& address, std::uint64_t amount) {
         if (amount > 0) {
             held_[address.share_holder()] += amount;

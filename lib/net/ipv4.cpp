@@ -18,7 +18,6 @@ ChecksumSum sum_of(const RawIpv4& raw) noexcept {
 
 }  // namespace
 
-// mutants: net-ipv4-header-parse
 Parsed<Ipv4Header> Ipv4Header::parse(std::span<const std::uint8_t> packet) noexcept {
     if (packet.size() < kBytes) {
         return Drop::Truncated;

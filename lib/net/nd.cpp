@@ -16,7 +16,6 @@ constexpr std::uint32_t kOverrideFlag = 0x20000000U;
 constexpr std::size_t kWordBytes = 8;  // the unit of an option's length
 
 // Reads the MAC of the option `wanted`. Returns false if an option has no length or runs beyond the end.
-// mutants: net-nd-read-options
 bool read_options(std::span<const std::uint8_t> options, std::uint8_t wanted, std::optional<MacAddress>& mac) noexcept {
     while (!options.empty()) {
         if (options.size() < 2) {
@@ -51,7 +50,6 @@ bool is_consistent(const Ipv6Header& ip, const NeighbourMessage& message) noexce
 
 }  // namespace
 
-// mutants: net-neighbour-message-parse
 Parsed<NeighbourMessage> NeighbourMessage::parse(const Ipv6Header& ip, std::span<const std::uint8_t> message) noexcept {
     if (message.size() < sizeof(RawNeighbour)) {
         return Drop::Truncated;

@@ -51,7 +51,6 @@ NeighbourTable::Entry* NeighbourTable::make(const IpAddress& address, Instant no
     return &*entries_.insert(place_of(address), entry);
 }
 
-// mutants: net-neighbour-table-make-room
 bool NeighbourTable::make_room() noexcept {
     const auto rank = [](const Entry& entry) {  // the entry of the lowest rank goes first
         return entry.state == State::Failed ? 0 : entry.state == State::Asking ? 2 : 1;
@@ -90,7 +89,6 @@ std::optional<MacAddress> NeighbourTable::resolve(const IpAddress& address, Inst
     return entry->has_mac() ? std::optional(entry->mac) : std::nullopt;
 }
 
-// mutants: net-neighbour-table-learn
 NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const MacAddress& mac, Instant now,
                                              Override replaces) noexcept {
     Entry* const entry = find(address);
@@ -140,7 +138,6 @@ std::optional<NeighbourTable::Question> NeighbourTable::poll_question(Instant no
 }
 
 // Takes one step of a due entry: returns a question, or changes the state.
-// mutants: net-neighbour-table-ask
 std::optional<NeighbourTable::Question> NeighbourTable::ask(Entry& entry, Instant now) noexcept {
     switch (entry.state) {
         case State::Fresh:

@@ -64,7 +64,6 @@ public:
     }
     // As first_to_go(), but returns nullopt if that host would then hold fewer places than `source`. A host that holds
     // nothing always gets a place.
-    // mutants: net-shares-who-gives-way-to
     [[nodiscard]] std::optional<Id> who_gives_way_to(const IpAddress& source) const {
         const auto own = held_.find(source.share_holder());
         const std::size_t fair = own == held_.end() ? 1 : own->second.size() + 2;
@@ -86,7 +85,6 @@ private:
         }
     }
     [[nodiscard]] const Held& greediest() const { return held_.at(std::get<2>(*ranks_.rbegin())); }
-    // mutants: net-shares-oldest-of
     [[nodiscard]] static Id oldest_of(const Held& held) { return held.begin()->second; }
 
     std::map<IpAddress, Held> held_;

@@ -95,7 +95,6 @@ ParsedIp parse_ipv6(std::span<const std::uint8_t> packet) noexcept {
 
 // A kernel leaves the UDP checksum of a local sender unfinished if a device is to finish it, and a veth never does. The
 // ICRC proves the datagram better.
-// mutants: port-datagram-parse-udp
 ParsedFrame parse_udp(IpPacket ip, std::span<const std::uint8_t> packet) noexcept {
     Datagram& datagram = ip.datagram;
     const std::span<const std::uint8_t> udp = packet.subspan(ip.header_bytes, ip.payload_bytes);

@@ -103,7 +103,6 @@ bool Faults::any_of_port() const noexcept {
            damage_per_million != 0 || delay != Duration{} || port.happens() || peer.has_value();
 }
 
-// mutants: port-faults-text
 std::string Faults::text() const {
     std::string list;
     const auto add_share = [&list](const char* name, std::uint32_t per_million) {
@@ -130,7 +129,6 @@ std::string Faults::text() const {
     return list.empty() ? list : fmt::format("{}seed={}", list, seed);
 }
 
-// mutants: port-parse-faults
 Result<Faults> parse_faults(std::string_view text) {
     Faults faults;
     std::array<bool, kFaults.size()> given{};

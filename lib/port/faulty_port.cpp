@@ -19,7 +19,6 @@ bool happens(SecretNumbers& chances, std::uint32_t per_million) noexcept {
 }
 
 // Flips one bit. The ICRC detects each such change.
-// mutants: port-faulty-damage
 void damage(SecretNumbers& chances, PacketRef& packet) noexcept {
     const std::uint64_t bit = chances.next() % (std::uint64_t{packet.len} * 8);
     packet.data[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
@@ -41,7 +40,6 @@ bool FaultyPort::is_cut_off(const Path& path, Instant now) const noexcept {
 
 // Returns true if the datagram is received now. Otherwise it is held or lost, and its buffer was given back. A datagram
 // that was damaged on its way here may have a path that does not stay, and is not held.
-// mutants: port-faulty-meet-fate
 bool FaultyPort::meet_fate(PacketRef& packet, Instant now) noexcept {
     const bool cut_off = is_cut_off(*packet.path, now);
     if (cut_off || happens(chances_, faults_.loss_per_million)) {
@@ -67,7 +65,6 @@ bool FaultyPort::meet_fate(PacketRef& packet, Instant now) noexcept {
 }
 
 // Held datagrams come first, since they have waited longest. They leave half of the room to newly received ones.
-// mutants: port-faulty-receive-burst
 std::size_t FaultyPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     const std::size_t waited = held_.take_due(*inner_, out.first((out.size() + 1) / 2), now);
     const std::span<PacketRef> rest = out.subspan(waited);
@@ -82,7 +79,6 @@ std::size_t FaultyPort::receive_burst(std::span<PacketRef> out, Instant now) noe
 }
 
 // Packets to a peer that is cut off are taken like others, and dropped.
-// mutants: port-faulty-transmit-burst
 std::size_t FaultyPort::transmit_burst(std::span<TxPacket> packets, Instant now) noexcept {
     if (!faults_.port.happens() && !faults_.peer) {
         return inner_->transmit_burst(packets, now);
@@ -100,7 +96,6 @@ std::size_t FaultyPort::transmit_burst(std::span<TxPacket> packets, Instant now)
     return taken;
 }
 
-// mutants: port-faulty-next-deadline
 Instant FaultyPort::next_deadline() const noexcept {
     return std::min(inner_->next_deadline(), held_.next_due());
 }
@@ -109,7 +104,6 @@ std::string FaultyPort::describe() const {
     return fmt::format("{}; on purpose: {}", inner_->describe(), faults_.text());
 }
 
-// mutants: port-faulty-list-counters
 void FaultyPort::list_counters(telemetry::CounterList& list) const {
     inner_->list_counters(list);
     list.add(counters_);

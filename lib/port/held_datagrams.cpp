@@ -31,7 +31,6 @@ HeldDatagrams::~HeldDatagrams() {
     }
 }
 
-// mutants: port-held-hold
 bool HeldDatagrams::hold(const PacketRef& packet, Instant due) noexcept {
     if (free_.empty() || packet.len > kMaxUdpPayloadBytes) {
         return false;
@@ -46,7 +45,6 @@ bool HeldDatagrams::hold(const PacketRef& packet, Instant due) noexcept {
     return true;
 }
 
-// mutants: port-held-take-due
 std::size_t HeldDatagrams::take_due(Port& port, std::span<PacketRef> out, Instant now) noexcept {
     for (Path* const path : taken_) {
         path->unpin();

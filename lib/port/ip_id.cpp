@@ -99,12 +99,10 @@ IpIdHistory::Counter& IpIdHistory::oldest(Counters& counters) noexcept {
 
 // Returns false for a counter not heard for a while. Its true value may be anywhere by then, and such counters would
 // let any ID pass.
-// mutants: port-ip-id-history-is-current
 bool IpIdHistory::is_current(const Counter& counter, Instant now) const noexcept {
     return counter.turn == heard_ || now - counter.seen <= kBeside;
 }
 
-// mutants: port-ip-id-history-judge
 bool IpIdHistory::judge(std::uint16_t id, Instant now) noexcept {
     ++turn_;
     for (Counter& each : believed_) {

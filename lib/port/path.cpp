@@ -52,7 +52,6 @@ Path::Path(const PathKey& key, std::uint16_t own_source_port) noexcept : key_(ke
     set_traffic_class(key.traffic_class);
 }
 
-// mutants: port-path-set-traffic-class
 void Path::set_traffic_class(std::uint8_t traffic_class) noexcept {
     std::uint8_t* const ip = transmit_header_.data() + Path::kEthernetBytes;
     ip[0] = is_v4_ ? ip[0] : static_cast<std::uint8_t>(0x60U | (traffic_class >> 4U));
@@ -61,7 +60,6 @@ void Path::set_traffic_class(std::uint8_t traffic_class) noexcept {
     shapes_[static_cast<std::size_t>(Direction::Transmit)] = {};
 }
 
-// mutants: port-path-resolve
 bool Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept {
     if (resolved_ && std::memcmp(transmit_header_.data(), remote.octets.data(), 6) == 0 &&
         std::memcmp(receive_header_.data(), local.octets.data(), 6) == 0) {
@@ -75,7 +73,6 @@ bool Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) 
     return true;
 }
 
-// mutants: port-path-goes-to
 std::optional<net::MacAddress> Path::goes_to() const noexcept {
     std::optional<net::MacAddress> mac;
     if (resolved_) {

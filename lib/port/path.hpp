@@ -27,7 +27,6 @@ struct PathKey {
     std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; 0: the table's default
 
     // The traffic class is not compared: it only chooses the treatment of a datagram, and switches change it.
-    // mutants: port-path-key-equals
     friend constexpr bool operator==(const PathKey& a, const PathKey& b) noexcept {
         return a.local == b.local && a.remote == b.remote && a.udp_source_port == b.udp_source_port;
     }
@@ -104,7 +103,6 @@ public:
     [[nodiscard]] Arrival judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;
 
     // Sessions and queue pairs pin the paths that they use. The table may recycle an unpinned path.
-    // mutants: port-path-pin
     void pin() noexcept {
         if (pins_++ == 0 && idle_ != nullptr) {
             *idle_ = 0;

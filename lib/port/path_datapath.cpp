@@ -130,7 +130,6 @@ inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const
 }
 
 // Returns true if a frame's headers up to the BTH's first word are these, the source MAC among them.
-// mutants: port-path-has-headers
 template <class Family>
 inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected) noexcept {
     WideBlock difference{};
@@ -285,7 +284,6 @@ Path::Arrival Path::judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, 
     return is_v4_ ? judge_known<V4>(frame, frame_bytes, out) : judge_known<V6>(frame, frame_bytes, out);
 }
 
-// mutants: port-path-judge-known
 template <class Family>
 inline Path::Arrival Path::judge_known(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
     std::uint8_t* const bth = frame + Family::kLower;
@@ -316,7 +314,6 @@ inline void Path::describe(const Shape& shape, std::uint8_t* bth, PacketRef& out
 
 // Judges the first frame of its length and BTH word, or one whose traffic class, TTL or source MAC changed on the way.
 // The ICRC masks these fields, so that its state stays valid.
-// mutants: port-path-judge-new
 Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
     const std::size_t lower = lower_bytes();
     std::uint8_t* const bth = frame + lower;

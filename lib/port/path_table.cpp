@@ -7,7 +7,6 @@
 
 namespace cairn::port {
 
-// mutants: port-path-table-construct
 PathTable::PathTable(std::uint32_t capacity, std::uint16_t own_source_port, const SipKey& secret)
     : capacity_(capacity),
       few_(std::max(capacity / 256, std::uint32_t{4})),
@@ -70,7 +69,6 @@ Path* PathTable::intern(const PathKey& key) noexcept {
     return known;
 }
 
-// mutants: port-path-table-make
 Path* PathTable::make(const PathKey& key, Whose whose) noexcept {
     const bool one_family = key.local.is_v4() == key.remote.is_v4();
     const std::uint32_t index = one_family ? place_for(station(key.remote), whose) : HashChains::kEnd;
@@ -93,7 +91,6 @@ Path* PathTable::make(const PathKey& key, Whose whose) noexcept {
 }
 
 // Returns the place of a new path to the station, or kEnd if it gets none.
-// mutants: port-path-table-place-for
 std::uint32_t PathTable::place_for(const Station* station, Whose whose) noexcept {
     if (whose == Whose::Stranger) {
         const bool many = station != nullptr && station->strangers >= few_;
@@ -111,7 +108,6 @@ std::uint32_t PathTable::place_for(const Station* station, Whose whose) noexcept
 }
 
 // Returns the next place, from the hand on, whose path is not pinned and may be taken.
-// mutants: port-path-table-idle-place
 template <class May>
 std::uint32_t PathTable::idle_place(May&& may) noexcept {
     constexpr int kTries = 256;  // the most that an unknown peer's packet costs

@@ -38,7 +38,6 @@ public:
     // Begins a received burst. A path that was given to keep() is not recycled until the next burst. So later packets
     // of the burst may admit paths, and the reader of the burst may open some.
     void begin_burst() noexcept { burst_ = burst_ + 1 != 0 ? burst_ + 1 : 1; }
-    // mutants: port-path-table-keep
     void keep(Path& path) const noexcept { path.note_burst(burst_); }
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
 

@@ -61,7 +61,6 @@ Error refused(const std::string& path, int reason) {
 
 // Opens the file and empties it, unless another writer has it. Pipes and devices are shared. Returns -1, with errno;
 // EWOULDBLOCK: another writer has it.
-// mutants: port-pcap-open-alone
 int open_alone(const std::string& path) noexcept {
     // Non-blocking matters for pipes: a slow reader costs frames, not time.
     const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
@@ -137,7 +136,6 @@ struct PcapWriter::File {
 };
 
 // A child of fork() inherits the files of its parent, and writes to none of them.
-// mutants: port-pcap-open
 Result<std::unique_ptr<PcapWriter>> PcapWriter::open(const std::string& path, Duration epoch) {
     static std::mutex mutex;
     static std::vector<std::weak_ptr<File>> files;
@@ -220,7 +218,6 @@ bool PcapWriter::flush() noexcept {
 }
 
 // Returns false if bytes stay in the buffer. Needs the lock of the file.
-// mutants: port-pcap-write-once
 bool PcapWriter::write_once() noexcept {
     if (file_->midway != nullptr && file_->midway != this) {
         return false;

@@ -20,7 +20,6 @@ void SocketEpoll::add(int other) noexcept {
     }
 }
 
-// mutants: port-socket-epoll-change
 void SocketEpoll::change() noexcept {
     epoll_event event{};
     event.events = wants_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN;

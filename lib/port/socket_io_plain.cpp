@@ -22,7 +22,6 @@ private:
 
 }  // namespace
 
-// mutants: port-socket-exchange-by-calls
 void exchange_by_calls(int fd, std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
     bool full = false;
     for (SocketMessage& each : sends) {

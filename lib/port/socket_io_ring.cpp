@@ -97,7 +97,6 @@ private:
     // Returns the sends that are still to be done. A send that the kernel refuses ends its chain, and the rest goes on
     // without it. After a send that found no room the rest waits, too. A malformed send ends its chain before it
     // begins.
-    // mutants: port-ring-io-left-of
     [[nodiscard]] std::span<SocketMessage> left_of(std::span<SocketMessage> chain) const noexcept {
         const std::span<SocketMessage> left = from_first(chain, -ECANCELED);
         if (left.empty()) [[likely]] {
@@ -116,7 +115,6 @@ private:
         return {};
     }
     // Links the sends: each one waits for the one before it, and is cancelled with it.
-    // mutants: port-ring-io-queue
     void queue(std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
         for (SocketMessage& each : sends) {
             io_uring_sqe* const entry = next_entry(each);

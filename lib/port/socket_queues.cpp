@@ -27,7 +27,6 @@ Result<std::shared_ptr<SocketQueues>> SocketQueues::open(const SocketQueuesConfi
     return made;
 }
 
-// mutants: port-socket-queues-lend
 Result<std::shared_ptr<SocketQueues>> SocketQueues::lend(const SocketQueuesConfig& config, UdpSocket socket,
                                                          std::uint32_t slot) {
     CAIRN_ASSERT(slot < QpnOwners::kMostWorkers);
@@ -77,7 +76,6 @@ SocketQueue::SocketQueue(std::shared_ptr<SocketQueues> all, std::uint32_t worker
       inbox_(all_->inboxes_.empty() ? nullptr : all_->inboxes_[all_->place_of(worker)].get()),
       to_wake_(all_->inboxes_.size()) {}
 
-// mutants: port-socket-queue-capture
 DatagramCapture::Lane* SocketQueue::capture() noexcept {
     return all_->capture_ == nullptr ? nullptr : &all_->capture_->lane(all_->place_of(worker_));
 }

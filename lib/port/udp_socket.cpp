@@ -245,7 +245,6 @@ Result<UdpSocket> UdpSocket::open_bound(const UdpSocketConfig& config, Binding b
     return opened;
 }
 
-// mutants: port-udp-socket-adopt
 Result<UdpSocket> UdpSocket::adopt(int fd, const UdpSocketConfig& config) {
     UdpSocket made(fd);
     sockaddr_storage bound{};

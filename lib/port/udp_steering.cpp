@@ -27,7 +27,6 @@ constexpr sock_filter step(unsigned code, std::uint32_t value, std::uint8_t if_t
 
 // Returns QpnOwners::of() as a program for the kernel, which begins at the UDP payload. A payload shorter than a BTH
 // goes to worker 0.
-// mutants: port-udp-steering-program
 constexpr std::array<sock_filter, 9> steering_program(std::uint32_t mask, std::uint32_t sockets) {
     return {step(BPF_LD | BPF_W | BPF_LEN, 0),
             step(BPF_JMP | BPF_JGE | BPF_K, wire::Bth::kBytes, 0, 6),
@@ -45,7 +44,6 @@ constexpr std::array<sock_filter, 9> steering_program(std::uint32_t mask, std::u
 // The first socket is bound as if it were the only one. So the bind fails if another process has the address, even if
 // that process would share it. The socket is shared afterwards and lets the others of this process in. Another Cairn
 // process begins in the same way.
-// mutants: port-udp-socket-open-all
 Result<std::vector<UdpSocket>> UdpSocket::open_all(const UdpSocketConfig& config, const QpnOwners& owners) {
     std::vector<UdpSocket> sockets;  // the kernel numbers them in the order in which they are bound
     while (sockets.size() < owners.workers()) {

@@ -98,14 +98,12 @@ Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
     return made_ready(paths_.intern(ours));
 }
 
-// mutants: port-uring-path-back
 Path* UringPort::path_back(const WayBack& way, Instant) noexcept {
     return made_ready(paths_.admit(way.key));
 }
 
 // A blocking receive is one call, poll and receive are two. The receive's timeout also needs no timer of its own, which
 // costs a virtual machine more than the sleep itself. If another worker may hand something over, poll is needed.
-// mutants: port-uring-wait
 void UringPort::wait(Duration most, int also) noexcept {
     if (sends_ != 0 && !backlog_) {
         exchange(nullptr);
@@ -135,7 +133,6 @@ void UringPort::wait(Duration most, int also) noexcept {
     ppoll(waiting.data(), count, &timeout, nullptr);
 }
 
-// mutants: port-uring-descriptor
 int UringPort::descriptor() noexcept {
     if (epoll_.fd() < 0) {
         epoll_.open(queue_.socket().fd());

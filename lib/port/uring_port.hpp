@@ -50,7 +50,6 @@ public:
     void release_burst(std::span<PacketRef> packets) noexcept override;
     // Returns true while enough batches are free. It counts batches, since each datagram handed out may be a segment of
     // a batch of its own.
-    // mutants: port-uring-has-spare-buffers
     [[nodiscard]] bool has_spare_buffers() const noexcept override {
         return blocks_.free_batches() > config_.batches / kReserve;
     }
@@ -63,7 +62,6 @@ public:
     void leave(const net::IpAddress& group) noexcept override;
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
-    // mutants: port-uring-next-deadline
     [[nodiscard]] Instant next_deadline() const noexcept override {
         return arrival_.block != nullptr || !queue_.empty() ? Instant{} : Instant::never();  // now: datagrams wait
     }

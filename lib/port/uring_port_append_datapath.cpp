@@ -96,7 +96,6 @@ void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::si
 }
 
 // Replaces tails, each of which is a piece of its own. Sealed headers and ICRC stay unchanged.
-// mutants: port-uring-copy-tails
 void UringPort::copy_tails(const TailFilter& which) noexcept {
     for (SendBatch& batch : std::span(batches_).first(sends_)) {
         std::size_t piece = batch.first_piece;

@@ -45,7 +45,6 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 }  // namespace
 
 // Bulk is taken as far as there is room. One answer to it then covers several batches.
-// mutants: port-uring-receive-burst
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     paths_.begin_burst();
     turn_ = now;
@@ -71,7 +70,6 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
 
 // Judges each datagram here, as an arrival of its own. Takes at most half as many as are asked for, sound or not. So a
 // flood of them leaves room for the socket's own datagrams, and ends.
-// mutants: port-uring-receive-handed-over
 std::size_t UringPort::receive_handed_over(std::span<PacketRef> out, Instant now) noexcept {
     if (arrival_.block != nullptr && arrival_.path == &stranger_) {
         return 0;
@@ -239,7 +237,6 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
 // Passes a datagram to the worker that owns it; the kernel steers a batch by its first datagram only. The datagram goes
 // there unchanged, whatever its sender, and is judged there. A datagram to a group is for the worker that joined it.
 // Returns false if the datagram is for this worker.
-// mutants: port-uring-hand-over
 bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
     const PathKey& key = arrival_.path->key();
     if (queue_.is_ours(bth) || key.local != config_.local) {
@@ -260,7 +257,6 @@ bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
 
 // Makes a path for a new peer at its first whole datagram. The arrival uses that path as long as parts of it are to be
 // handed out. Returns false if this datagram gets no path; it is then given back.
-// mutants: port-uring-admit
 bool UringPort::admit(PacketRef& out) noexcept {
     Path* const path = out.icrc_ok ? path_back({stranger_.key(), {}}, turn_) : nullptr;
     if (path != nullptr) {

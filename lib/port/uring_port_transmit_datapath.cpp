@@ -118,7 +118,6 @@ UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
 // Appends the first packet and all later ones that go the same way, as far as one send takes them in order. The peer's
 // kernel brings all of a batch to one worker. So a batch is for queue pairs of one worker, if the peer has as many
 // workers as we have. If the peer has another number, it hands over datagrams that came to the wrong worker.
-// mutants: port-uring-append-batch
 void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
     const bool apart = !queue_.is_alone();
     const std::uint16_t owner = apart ? queue_.owner_of(packets[first].packet.data) : 0;
@@ -142,7 +141,6 @@ void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noe
     address(batch, messages_[sends_++]);
 }
 
-// mutants: port-uring-goes-on-with
 bool UringPort::SendBatch::goes_on_with(const TxPacket& packet, std::uint16_t its_owner) const noexcept {
     const bool is_same_way = path == packet.packet.path && owner == its_owner;
     return is_same_way && bytes == packets * segment_bytes && takes(length_of(packet));
@@ -172,7 +170,6 @@ void UringPort::address(SendBatch& batch, SocketMessage& message) noexcept {
     }
 }
 
-// mutants: port-uring-exchange
 void UringPort::exchange(SocketMessage* receive) noexcept {
     if (sends_ != 0 || receive != nullptr) {
         if (capture_ != nullptr) [[unlikely]] {
@@ -230,7 +227,6 @@ bool UringPort::finish(std::size_t index) noexcept {
 
 // Sends a refused batch as single datagrams, each with ID 0. The interface takes no batches (no checksum offload), or
 // the route takes no datagrams of this length. For a while this path's datagrams go one per send.
-// mutants: port-uring-send-singly
 void UringPort::send_singly(SendBatch& batch) noexcept {
     batch.path->refuse_batches_until(turn_ + kBatchesAgain);
     for (std::uint32_t i = 0; i < batch.packets; ++i) {

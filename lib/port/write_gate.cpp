@@ -21,7 +21,6 @@ constinit std::atomic<bool> ends{false};
 constexpr int kNaps = 1000;
 constexpr timespec kNap{0, 100'000};
 
-// mutants: port-write-gate-end
 void end_between_writes(int number) noexcept {
     ends.store(true);
     const int own = is_inside.load(std::memory_order_relaxed) ? 1 : 0;
@@ -40,7 +39,6 @@ void end_between_writes(int number) noexcept {
 
 }  // namespace
 
-// mutants: port-write-gate-guard
 void WriteGate::guard() noexcept {
     for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
         struct sigaction set {};

@@ -92,7 +92,6 @@ void answer(Endpoint& endpoint, rdma_cm_event_type type, int status) {
 }
 
 // As claim_alone(), for a port that no other program of the address has either.
-// mutants: rdmacm-claim-with-service
 [[nodiscard]] int claim_with_service(const Endpoint& endpoint, const Device& device, PortClaim& claim) {
     constexpr int kTries = 64;  // limit of attempts: other programs may have taken this many ports that are free here
     const std::uint16_t wanted = claim.port;

@@ -36,7 +36,6 @@ constexpr std::uint8_t kMostRetries = 7;
 }
 
 // Listens where the endpoint is bound. A port that is shared is its program's alone from now on, if no other has it.
-// mutants: rdmacm-listen-where-bound
 [[nodiscard]] int listen_where_bound(Held& held, Endpoint& endpoint, std::uint32_t backlog) {
     if (endpoint.claimed.serves && endpoint.claimed.shares) {
         const auto claim_alone = [&endpoint] {
@@ -51,7 +50,6 @@ constexpr std::uint8_t kMostRetries = 7;
 
 // Stops listening at the device. The device may have another listener of the port, if the endpoint listens to one
 // family only.
-// mutants: rdmacm-unlisten-on
 void unlisten_on(Device& device, Endpoint& endpoint) {
     bool listened = false;
     {
@@ -233,7 +231,6 @@ int connect(Endpoint& endpoint, const rdma_conn_param& wanted) {
 }
 
 // Accepts a request. One that cannot be accepted is refused, as a kernel does it: the peer need not wait.
-// mutants: rdmacm-accept
 int accept(Endpoint& endpoint, const rdma_conn_param& wanted) {
     const Held held(endpoint);
     if (judge_call(endpoint.state, Call::Accept) != Answer::Go || !is_there(endpoint)) {

@@ -122,7 +122,6 @@ Device* device_at(const net::IpAddress& address) {
     return nullptr;
 }
 
-// mutants: rdmacm-explain-address
 void explain_address(const net::IpAddress& address) {
     const std::vector<ibverbs::DeviceConfig>& devices = ibverbs::environment_of_process().devices;
     const bool has_device =
@@ -189,7 +188,6 @@ bool release_port(const PortClaim& held) noexcept {
     return all->ports.release(held);
 }
 
-// mutants: rdmacm-claim-service
 int claim_service(const Device& device, wire::ServiceId service, bool shares) {
     broker::Voice* const voice = device.adapter().voice();
     if (voice == nullptr) {

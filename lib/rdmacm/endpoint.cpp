@@ -45,7 +45,6 @@ void write_rtr(const Endpoint& endpoint, ibv_qp_attr& out, int& mask) noexcept {
     }
 }
 
-// mutants: rdmacm-write-rts
 void write_rts(const Endpoint& endpoint, ibv_qp_attr& out, int& mask) noexcept {
     mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (endpoint.is_datagrams()) {

@@ -98,7 +98,6 @@ std::optional<net::IpAddress> source_of_route(const End& to, int& reason) noexce
     return source ? std::optional(source->address) : std::nullopt;
 }
 
-// mutants: rdmacm-check-local
 int check_local(const End& end) noexcept {
     End any_port = end;
     any_port.port = 0;
@@ -111,7 +110,6 @@ int check_local(const End& end) noexcept {
     return ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0 ? 0 : EADDRNOTAVAIL;
 }
 
-// mutants: rdmacm-choose-source
 std::optional<std::size_t> choose_source(std::span<const net::IpAddress> devices, const net::IpAddress& source,
                                          const net::IpAddress& to) noexcept {
     const auto place_of = [devices](const auto& which) -> std::optional<std::size_t> {

@@ -13,7 +13,6 @@ namespace {
 
 // Removes events from the channel of an endpoint. Many endpoints have no event there when they end, while others have
 // many.
-// mutants: rdmacm-take-back
 template <class Which>
 std::vector<std::unique_ptr<Event>> take_back(const Endpoint& endpoint, const Which& which) {
     std::vector<std::unique_ptr<Event>> taken;
@@ -91,13 +90,11 @@ void limit_requests(Endpoint& listener, std::uint32_t most) {
     listener.events.most_waiting = most;
 }
 
-// mutants: rdmacm-find-room
 Channel* find_room(Endpoint& listener) {
     const EventLock hold;
     return listener.events.waiting < listener.events.most_waiting ? listener.channel : nullptr;
 }
 
-// mutants: rdmacm-tell
 void tell(std::unique_ptr<Event> event) {
     const EventLock hold;
     if (!hold.is_again()) {
@@ -152,7 +149,6 @@ std::vector<std::unique_ptr<Event>> forget_events(Group& group) {
     return take_back(*group.endpoint, [&group](const Event& each) { return each.group == &group; });
 }
 
-// mutants: rdmacm-migrate
 void migrate(Endpoint& endpoint, Channel& to) {
     const EventLock hold;
     for (const std::unique_ptr<Event>& each : endpoint.channel->waiting) {

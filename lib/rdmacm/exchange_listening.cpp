@@ -120,7 +120,6 @@ bool Exchange::on_turn(Instant now) noexcept {
     return true;
 }
 
-// mutants: rdmacm-hear-requested
 void Exchange::hear(const cm::Requested& said) {
     Endpoint* const listener = find_listener(cm::ServiceKind::Connections, said.service);
     const ibv_qp_type type = asked_type_of(said.qp.transport);
@@ -151,7 +150,6 @@ void Exchange::hear(const cm::Requested& said) {
     tell(std::move(event));
 }
 
-// mutants: rdmacm-hear-datagram-requested
 void Exchange::hear(const cm::DatagramRequested& said) {
     Endpoint* const listener = find_listener(cm::ServiceKind::Datagrams, said.service);
     if (listener == nullptr) {

@@ -164,7 +164,6 @@ void cairn_rdma_destroy_event_channel(rdma_event_channel* channel) {
 // there is none, and the call waits again. A program may cancel the thread and end the channel without joining it, so
 // the thread tests for that before it looks at the channel. After the wait it has the count of an event, and no
 // cancellation point comes before it has the event.
-// mutants: rdmacm-get-cm-event
 int cairn_rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
     if (event == nullptr) {
         return result_of(EINVAL);

@@ -16,7 +16,6 @@ bool Linger::has(const Service& service) const noexcept {
     return std::any_of(ended_.begin(), ended_.end(), [&](const Ended& each) { return each.service == service; });
 }
 
-// mutants: rdmacm-linger-hold
 bool Linger::hold(const Service& service, const cm::Event& request, Instant now) {
     const auto found = find(service);
     if (found == ended_.end() || found->held.size() >= kMostHeld) {
@@ -38,7 +37,6 @@ bool Linger::end(const Service& service, std::vector<cm::Event>& held) {
     return true;
 }
 
-// mutants: rdmacm-linger-take-due
 Linger::Over Linger::take_due(Instant now) {
     Over over;
     for (Ended& each : ended_) {

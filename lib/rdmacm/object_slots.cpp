@@ -121,7 +121,6 @@ bool imports(const link_map& object, std::string_view name) noexcept {
     return found;
 }
 
-// mutants: rdmacm-bind-own
 bool bind_own(const link_map& object, std::span<const Redirect> redirects) noexcept {
     const Sealed sealed = sealed_of(object);
     if (!sealed.protect(PROT_READ | PROT_WRITE)) {

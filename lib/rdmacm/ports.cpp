@@ -4,7 +4,6 @@
 
 namespace cairn::rdmacm {
 
-// mutants: rdmacm-ports-meet
 bool PortTable::meet(const Holder& holder, const PortClaim& wanted) noexcept {
     if (holder.own_family && wanted.own_family && holder.address.is_v4() != wanted.address.is_v4()) {
         return false;
@@ -12,7 +11,6 @@ bool PortTable::meet(const Holder& holder, const PortClaim& wanted) noexcept {
     return holder.address == wanted.address || holder.address.is_unspecified() || wanted.address.is_unspecified();
 }
 
-// mutants: rdmacm-ports-is-free
 bool PortTable::is_free(const PortClaim& wanted) const noexcept {
     const auto held = holders_.find({wanted.space, wanted.port});
     if (held == holders_.end()) {
@@ -23,7 +21,6 @@ bool PortTable::is_free(const PortClaim& wanted) const noexcept {
     });
 }
 
-// mutants: rdmacm-ports-claim
 std::uint16_t PortTable::claim(const PortClaim& wanted, std::uint32_t chance) {
     constexpr std::uint32_t kPorts = kLast - kFirst + 1;
     PortClaim tried = wanted;
@@ -40,7 +37,6 @@ std::uint16_t PortTable::claim(const PortClaim& wanted, std::uint32_t chance) {
     return 0;
 }
 
-// mutants: rdmacm-ports-change
 bool PortTable::change(const PortClaim& to) noexcept {
     const auto held = holders_.find({to.space, to.port});
     if (held == holders_.end()) {
@@ -58,7 +54,6 @@ bool PortTable::change(const PortClaim& to) noexcept {
     return true;
 }
 
-// mutants: rdmacm-ports-release
 bool PortTable::release(const PortClaim& held) noexcept {
     const auto all = holders_.find({held.space, held.port});
     if (all == holders_.end()) {

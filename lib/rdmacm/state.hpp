@@ -47,7 +47,6 @@ enum class Answer : std::uint8_t {
     Connected,  // EISCONN
 };
 
-// mutants: rdmacm-judge-call
 [[nodiscard]] constexpr Answer judge_call(State state, Call call) noexcept {
     using enum Answer;
     constexpr std::size_t kCalls = static_cast<std::size_t>(Call::Count);
@@ -94,7 +93,6 @@ struct Outcome {
 // Judges news of the connection manager. News that do not fit a state change nothing: the manager sends some of them to
 // both ends of a race. If a request ends that the program has not accepted, it gets no event: accept() fails, as with
 // the kernel. The program may have no object of its own for such an id.
-// mutants: rdmacm-judge-news
 [[nodiscard]] constexpr Outcome judge_news(State state, News news) noexcept {
     struct Row {
         State state;

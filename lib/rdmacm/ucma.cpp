@@ -65,7 +65,6 @@ std::uint32_t Table::add(std::shared_ptr<KernelId> id) {
     return name;
 }
 
-// mutants: ucma-find-locked
 std::shared_ptr<KernelId> Table::find_locked(const File& file, std::uint32_t name) const noexcept {
     std::shared_ptr<KernelId> id = ids_.find(name);
     return id != nullptr && id->file.get() == &file ? id : nullptr;
@@ -97,7 +96,6 @@ std::uint64_t Table::rename(KernelId& id, std::uint64_t uid) {
     return std::exchange(id.uid, uid);
 }
 
-// mutants: ucma-migrate
 std::uint32_t Table::migrate(KernelId& id, const std::shared_ptr<File>& to) {
     const std::lock_guard hold(mutex_);
     rdmacm::migrate(*id.endpoint, to->channel);
@@ -129,7 +127,6 @@ std::optional<abi::rdma_ucm_event_resp> Table::next_event(const std::shared_ptr<
     return event == nullptr ? std::nullopt : judge(file, *event);
 }
 
-// mutants: ucma-judge-event
 std::optional<abi::rdma_ucm_event_resp> Table::judge(const std::shared_ptr<File>& file, Event& event) {
     const auto named = names_.find(event.to);
     const std::shared_ptr<KernelId> id = named == names_.end() ? nullptr : ids_.find(named->second);

@@ -167,7 +167,6 @@ ib_uverbs_qp_attr qp_answer(const ibv_qp_attr& attributes, int mask) noexcept {
     return made;
 }
 
-// mutants: ucma-event-answer
 abi::rdma_ucm_event_resp event_answer(const Event& event, bool is_datagrams) noexcept {
     abi::rdma_ucm_event_resp made{};
     made.event = event.event;

@@ -12,7 +12,6 @@
 namespace cairn::rdmacm::ucma {
 
 // Writes as much of the answer as there is room for.
-// mutants: ucma-answer
 template <class Answer>
 void answer(const Reply& to, const Answer& with) noexcept {
     static_assert(std::is_trivially_copyable_v<Answer>);

@@ -81,7 +81,6 @@ template <class Work>
 }
 
 // Events that follow at once name the id by the number that comes with the call.
-// mutants: ucma-accept
 [[nodiscard]] int call(Of file, const Accept& wanted) {
     return with_id(file, wanted.id, [&wanted](KernelId& id) {
         if (wanted.parameters.valid == 0) {

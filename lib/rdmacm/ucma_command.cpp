@@ -31,7 +31,6 @@ template <class Raw>
 }
 
 // Returns a command that needs an answer, or the reason why it cannot have one.
-// mutants: ucma-answered
 template <class Made>
 [[nodiscard]] Parsed answered(const Body& body, std::uint64_t address, std::size_t least_bytes, Made made) noexcept {
     if (body.room_bytes < least_bytes) {
@@ -51,7 +50,6 @@ template <class Made>
 }
 
 // Returns the address of a command that has its length.
-// mutants: ucma-end-of-sized
 [[nodiscard]] std::optional<End> end_of_sized(const __kernel_sockaddr_storage& address, std::size_t bytes) noexcept {
     sockaddr_storage copy{};
     static_assert(sizeof(copy) == sizeof(address));
@@ -76,7 +74,6 @@ template <class Made>
     }
 }
 
-// mutants: ucma-parse-create-id
 [[nodiscard]] Parsed parse_create_id(const Body& body) noexcept {
     abi::rdma_ucm_create_id raw;
     if (!read(body, raw)) {
@@ -283,7 +280,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-// mutants: ucma-parse-command
 Parsed parse_command(std::span<const std::uint8_t> written) noexcept {
     abi::rdma_ucm_cmd_hdr header{};
     if (written.size() < sizeof(header)) {

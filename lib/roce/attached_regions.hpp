@@ -20,7 +20,6 @@ public:
     explicit AttachedRegions(port::Port& port) noexcept : port_(port) {}
     AttachedRegions(const AttachedRegions&) = delete;
     AttachedRegions& operator=(const AttachedRegions&) = delete;
-    // mutants: roce-attached-regions-destruct
     ~AttachedRegions() {
         while (!regions_.empty()) {
             end(regions_.begin()->first);
@@ -29,9 +28,7 @@ public:
 
     // Attaches the memory of a region that is about to be made. Returns true if the port sends from `memory`. The
     // caller then calls conclude() with the result.
-    // mutants: roce-attached-regions-begin
     [[nodiscard]] bool begin(Memory memory) { return !memory.empty() && port_.attach(memory); }
-    // mutants: roce-attached-regions-conclude
     void conclude(const Result<Rkey>& made, Memory memory) {
         if (!made.ok()) {
             port_.detach(memory);

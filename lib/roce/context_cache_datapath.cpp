@@ -11,13 +11,11 @@ ContextCache::ContextCache(const ContextCacheEmulation& emulation,
     CAIRN_ASSERT(!is_on() || emulation.wait != nullptr);
 }
 
-// mutants: roce-context-cache-is-request
 bool ContextCache::is_request(std::uint8_t opcode) noexcept {
     const wire::OpcodeTraits* const traits = wire::find_opcode(opcode);
     return traits != nullptr && traits->role == wire::Role::Request;
 }
 
-// mutants: roce-context-cache-fetch
 void ContextCache::fetch(Turn& queue_pair) noexcept {
     const bool is_there = queue_pair.cached.listed;
     recent_.remove(queue_pair);

@@ -73,7 +73,6 @@ Engine::~Engine() {
 
 // Takes numbers in order, from a start that only the seed determines. A number that ended is taken again after all
 // others were used. Only connections have places in the table. Returns nullopt if none is left.
-// mutants: roce-engine-next-qpn
 std::optional<Qpn> Engine::next_qpn(Turn::Kind whose) noexcept {
     const std::uint32_t numbers = 1U << (kQpnBits - owner_bits_);
     for (std::uint32_t tried = 0; tried < numbers; ++tried) {
@@ -163,7 +162,6 @@ void Engine::destroy_ud(UdQueuePair& qp) noexcept {
     std::erase_if(datagram_pairs_, [&qp](const std::unique_ptr<UdQueuePair>& owned) { return owned.get() == &qp; });
 }
 
-// mutants: roce-engine-modify
 std::optional<ModifyRefusal> Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
                                             port::Path* path) noexcept {
     const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
@@ -205,7 +203,6 @@ void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
 
 // Notes that the queue pair's waiting packets must be settled. Its completions may be seen from now on, and no answer
 // confirmed those packets.
-// mutants: roce-engine-stop
 void Engine::stop(RcQp& qp) noexcept {
     stopped_ = stopped_ || (!qp.stopped && qp.sent_in_place);
     qp.stopped = true;
@@ -232,7 +229,6 @@ Result<Rkey> Engine::register_region(const RegionRequest& request) {
     return made;
 }
 
-// mutants: roce-engine-reregister-region
 Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
     RegionChange judged = change;
     if (judged.translation) {
@@ -249,7 +245,6 @@ Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
     return made;
 }
 
-// mutants: roce-engine-destroy-region
 bool Engine::destroy_region(Rkey key) noexcept {
     const bool ended = memory_.destroy_region(key);
     settle_ended();

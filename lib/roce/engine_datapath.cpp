@@ -30,7 +30,6 @@ void fetch(const Engine::RcQp& qp, std::uint8_t opcode) noexcept {
 // Puts answers first in each run of packets to one queue pair. A peer's acknowledgement leaves after the requests of
 // its turn. A program that saw the requests first would see its own message complete after the peer's reply to it.
 // Adapters never show that order.
-// mutants: roce-engine-put-answers-first
 void put_answers_first(std::span<port::PacketRef> burst) noexcept {
     constexpr std::uint32_t kNobody = ~0U;
     std::uint32_t whose = kNobody;
@@ -68,7 +67,6 @@ void Engine::wake(RcQp& qp) noexcept {
     waiting_.push(qp);
 }
 
-// mutants: roce-engine-on-packets
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     if (count_ != 0) {
         turns_.on_turn(now);
@@ -99,7 +97,6 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
     }
 }
 
-// mutants: roce-engine-take-burst
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
     burst = burst.subspan(datagrams_.take_known(burst, now));
     if (std::all_of(burst.begin(), burst.end(), is_datagram)) {
@@ -148,7 +145,6 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
 }
 
 // Reads the packet. Returns its queue pair; nullptr: the packet was dropped.
-// mutants: roce-engine-judge
 Engine::RcQp* Engine::judge(const port::PacketRef& packet, wire::Packet& parsed) noexcept {
     if (!packet.icrc_ok) [[unlikely]] {
         drop(Drop::BadIcrc);
@@ -174,7 +170,6 @@ Engine::RcQp* Engine::judge(const port::PacketRef& packet, wire::Packet& parsed)
 }
 
 // Returns the buffers of early packets that were taken or dropped since the last call.
-// mutants: roce-engine-return-held
 void Engine::return_held() noexcept {
     std::array<void*, kBurst> cookies;
     while (const std::size_t count = held_.poll_released(cookies)) {
@@ -186,7 +181,6 @@ void Engine::return_held() noexcept {
     }
 }
 
-// mutants: roce-engine-after-input
 void Engine::after_input(RcQp& qp, Instant now) noexcept {
     if (qp.pair.state() == QpState::Err && !qp.stopped) [[unlikely]] {
         stop(qp);
@@ -228,7 +222,6 @@ void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
     qp.timer = timers_.insert(&qp, qp.timer_at);
 }
 
-// mutants: roce-engine-ring-timers
 void Engine::ring_timers(Instant now) noexcept {
     turns_.on_turn(now);
     const std::size_t rung = timers_.advance(now, [this, now](RcQp* qp) noexcept {
@@ -242,7 +235,6 @@ void Engine::ring_timers(Instant now) noexcept {
     }
 }
 
-// mutants: roce-engine-next-deadline
 Instant Engine::next_deadline() const noexcept {
     return waiting_.size() != 0 ? Instant{} : timers_.next_due();
 }

@@ -21,7 +21,6 @@ constexpr std::uint32_t kFewAnswers = 16;
 constexpr std::uint32_t kLeastTailBytes = 1024;
 
 // Returns true if the payload need not be copied.
-// mutants: roce-engine-can-stay
 bool can_stay(const rc::OutPacket& packet) noexcept {
     return packet.payload_bytes > kLeastTailBytes && packet.payload.count == 1 && packet.payload.sendable &&
            packet.pad_bytes == 0 && !packet.again;
@@ -29,7 +28,6 @@ bool can_stay(const rc::OutPacket& packet) noexcept {
 
 }  // namespace
 
-// mutants: roce-engine-transmit-some
 void Engine::transmit_some(Instant now) noexcept {
     if (held_.any_released()) {
         return_held();
@@ -41,7 +39,6 @@ void Engine::transmit_some(Instant now) noexcept {
     is_used_ = count_ != 0 || !datagram_pairs_.empty();
 }
 
-// mutants: roce-engine-owed
 Engine::Owed Engine::owed() const noexcept {
     if (waiting_.size() == 0) {
         return Owed::Nothing;
@@ -56,7 +53,6 @@ Engine::Owed Engine::owed() const noexcept {
     return are_short ? Owed::Acknowledgements : Owed::More;
 }
 
-// mutants: roce-engine-give-turns
 void Engine::give_turns(Instant now) noexcept {
     for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
         if (sender_.queued() + kMostPerTurn + kRoomForAnswers > Sender::kQueuePackets) [[unlikely]] {
@@ -76,7 +72,6 @@ void Engine::give_turns(Instant now) noexcept {
     }
 }
 
-// mutants: roce-engine-take-turn
 void Engine::take_turn(RcQp& qp, Instant now) noexcept {
     if (send_some(qp, now)) {
         waiting_.push(qp);
@@ -115,7 +110,6 @@ void Engine::answer_peers(Instant now) noexcept {
 // Sends packets of one turn. Returns true if the queue pair may have more. An acknowledgement leaves in one send with
 // the first requests, which are equal. So a peer does not get a request long before the acknowledgement that was due
 // first.
-// mutants: roce-engine-send-some
 bool Engine::send_some(RcQp& qp, Instant now) noexcept {
     const bool lets_requests_go_first = qp.pair.owes_only_acknowledgement();
     bool acknowledges = lets_requests_go_first;
@@ -151,7 +145,6 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
 // urgent than a request. Over a socket it leaves after the requests of its turn, in one send with them. A short packet
 // between them would part them into two sends. Elsewhere it leaves by itself in the next turn, so that neither end has
 // to deal with it before the request.
-// mutants: roce-engine-acknowledge
 bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
     qp.put_off = sent_requests && !batches_ && !qp.put_off;
     if (qp.put_off) {
@@ -173,7 +166,6 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
 }
 
 // The one function by which packets of connections leave. The headers are in the buffer.
-// mutants: roce-engine-send
 void Engine::send(const port::PacketRef& buffer, const rc::OutPacket& packet, RcQp& qp, Instant now) noexcept {
     contexts_.use_for(packet.headers()[0], qp);
     counters_.count(EngineCounter::PacketsSent);

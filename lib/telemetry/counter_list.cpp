@@ -19,7 +19,6 @@ CounterList& CounterList::add(const CounterList& other) {
     return *this;
 }
 
-// mutants: telemetry-counter-list-read
 CounterReading CounterList::read() const {
     CounterReading now;
     std::unordered_map<std::string_view, std::size_t> places;

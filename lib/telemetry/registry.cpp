@@ -9,7 +9,6 @@ namespace cairn::telemetry {
 Registration::Registration(Registration&& other) noexcept
     : registry_(std::exchange(other.registry_, nullptr)), group_(std::exchange(other.group_, nullptr)) {}
 
-// mutants: telemetry-registration-assign
 Registration& Registration::operator=(Registration&& other) noexcept {
     if (this != &other) {
         leave();

@@ -165,7 +165,6 @@ Status Connector::disconnect(ConnectionId id, std::span<const std::uint8_t> priv
     return connections::status_of(refusal);
 }
 
-// mutants: verbs-connector-abandon
 void Connector::abandon(ConnectionId id, Instant now) {
     (void)home_.manager().abandon(id, now);
     std::erase_if(events_, [id](const cm::Event& event) { return cm::is_of(event, id); });

@@ -24,7 +24,6 @@ constexpr Qkey kRdmaCmQkey{0x01234567};
 // The choices of either end of a connection.
 struct ConnectionChoice {
     // Returns the queue pair's ACK timeout if its peer asks for `asked`. 0 is the longest of all: it has no end.
-    // mutants: verbs-connection-choice-ack-timeout-of
     [[nodiscard]] constexpr std::uint8_t ack_timeout_of(std::uint8_t asked) const noexcept {
         return ack_timeout_max != 0 && (asked == 0 || asked > ack_timeout_max) ? ack_timeout_max : asked;
     }

@@ -28,13 +28,11 @@ constexpr bool kEndsTraffic =
 
 }  // namespace
 
-// mutants: verbs-connector-awaited-peer
 void Connector::AwaitedPeer::on_event() noexcept {
     connector_.heard_.push(*this);
     connector_.tenancy_.wake_at(Instant{});
 }
 
-// mutants: verbs-connector-on-event
 void Connector::on_event(const cm::Event& event, Instant now) {
     if (const auto* replied = std::get_if<cm::Replied>(&event)) {
         finish_connect(*replied, now);
@@ -93,7 +91,6 @@ bool Connector::on_turn(Instant now) noexcept {
 }
 
 // The peer's RTU may be lost or late; its first request means the same (12.9.7.2).
-// mutants: verbs-connector-hear-peer
 void Connector::hear_peer(ConnectionId id) {
     if (!home_.manager().established(id)) {
         let_send(id);
@@ -133,7 +130,6 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     events_.push_back(cm::Established{replied.id, replied.private_data});
 }
 
-// mutants: verbs-connector-bring-up
 std::optional<ModifyRefusal> Connector::bring_up(const Link& link, const cm::QpParameters& parameters,
                                                  port::Path& path) {
     QpAttributes values;
@@ -170,7 +166,6 @@ std::optional<ModifyRefusal> Connector::bring_up(const Link& link, const cm::QpP
     return std::nullopt;
 }
 
-// mutants: verbs-connector-stop
 void Connector::stop(ConnectionId id) {
     const auto found = links_.find(id.value);
     if (found != links_.end() && found->second.qp != nullptr && found->second.qp->state() != QpState::Reset) {

@@ -21,7 +21,6 @@ Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, s
 
 // Takes the posts before the turn looks at packets. So a receive request is there for the message that it was posted
 // for.
-// mutants: verbs-post-notice-open
 void PostNotice::open(worker::Worker&, Instant) noexcept {
     if (device_ == nullptr) {
         end();
@@ -207,7 +206,6 @@ Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std:
     return std::make_unique<Ah>(*path);
 }
 
-// mutants: verbs-device-destruct
 Device::~Device() {
     PostNotice::leave(std::move(notice_));
 }
@@ -226,7 +224,6 @@ bool Device::drain_posts() noexcept {
     return posts_left_;
 }
 
-// mutants: verbs-device-on-sent
 void Device::on_sent() noexcept {
     if (waits_for_room_) {
         (void)drain_posts();

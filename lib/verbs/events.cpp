@@ -65,7 +65,6 @@ void AsyncSource::on_event() noexcept {
     events_.add(*this);
 }
 
-// mutants: verbs-async-events-poll
 std::optional<AsyncEvent> AsyncEvents::poll() noexcept {
     while (waiting_.size() != 0) {
         AsyncSource& source = waiting_.pop();
@@ -101,7 +100,6 @@ void AsyncEvents::signal() noexcept {
     }
 }
 
-// mutants: verbs-completion-channel-get-event
 Cq* CompletionChannel::get_event() noexcept {
     while (fired_.size() != 0) {
         Cq* const cq = fired_.pop().cq;

@@ -32,7 +32,6 @@ public:
         }
         return result;
     }
-    // mutants: verbs-qp-post-send
     [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept {
         const PostVerdict verdict = qp_.pair.post_send(request);
         if (verdict == PostVerdict::Posted) [[likely]] {

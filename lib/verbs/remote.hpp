@@ -96,7 +96,6 @@ private:
         }
     };
 
-    // mutants: verbs-remote-push
     template <class Fill>
     PostVerdict push(Fill&& fill) noexcept {
         if (!ring_.push(fill)) {
@@ -107,7 +106,6 @@ private:
     }
     // Takes posts. After a refused request it takes no more until the driver has polled that one. Takes at most as many
     // as the ring holds, so that threads that post without end do not prolong the turn.
-    // mutants: verbs-remote-drain
     bool drain() noexcept override {
         waits_for_room_ = false;
         for (std::uint32_t left = config_.slots; left > 0; --left) {

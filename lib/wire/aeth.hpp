@@ -37,7 +37,6 @@ struct Aeth {
     Msn msn{};
 
     // Returns BadSyndrome for a reserved kind or NAK code, and leaves `into` unchanged.
-    // mutants: wire-aeth-read
     [[nodiscard]] static std::optional<Drop> read(const Raw& raw, Aeth& into) noexcept {
         const auto code = static_cast<std::uint8_t>(raw.syndrome & kCodeMask);
         switch (raw.syndrome & ~kCodeMask) {
@@ -67,7 +66,6 @@ private:
     static constexpr unsigned kCodeMask = 0x1f;
     static constexpr unsigned kAck = 0x00;
     static constexpr unsigned kRnrNak = 0x20;
-    // mutants: wire-aeth-nak
     static constexpr unsigned kNak = 0x60;
 
     [[nodiscard]] std::uint8_t syndrome_octet() const noexcept {

@@ -44,7 +44,6 @@ struct Bth {
         return bth;
     }
     // As parse(), into its final place: read_header() does so, too. Reads two words, as emit() writes them.
-    // mutants: wire-bth-load
     void load(const RawBth& raw) noexcept {
         const auto* const at = reinterpret_cast<const std::uint8_t*>(&raw);
         const std::uint64_t first = reinterpret_cast<const Be64*>(at)->get();
@@ -63,7 +62,6 @@ struct Bth {
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
     [[nodiscard]] static std::uint8_t pad_of(const RawBth& raw) noexcept { return (raw.flags >> 4U) & 3U; }
     // Writes all 12 bytes; their earlier values do not matter.
-    // mutants: wire-bth-emit
     void emit(RawBth& raw) const noexcept {
         const auto flags =
             static_cast<std::uint8_t>((solicited ? 0x80U : 0U) | (migration ? 0x40U : 0U) | ((pad_count & 3U) << 4U));
@@ -81,7 +79,6 @@ struct Bth {
 };
 
 // Returns the number of zeros after a payload of this length. Packets are whole words.
-// mutants: wire-pad-for
 [[nodiscard]] constexpr std::uint8_t pad_for(std::size_t payload_bytes) noexcept {
     return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
 }

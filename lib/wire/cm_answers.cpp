@@ -69,7 +69,6 @@ void Mra::emit(Raw& raw) const noexcept {
     raw.private_data = private_data;
 }
 
-// mutants: wire-cm-rej-parse
 ParsedMad<Rej> Rej::parse(const Raw& raw) noexcept {
     const std::uint8_t message = FirstTwo::get(raw.message);
     if (message == kReservedAnswered) {

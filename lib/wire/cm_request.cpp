@@ -47,7 +47,6 @@ void CmPath::emit(RawCmPath& raw) const noexcept {
     raw.ack_timeout = FirstFive::put(ack_timeout.value);
 }
 
-// mutants: wire-cm-req-parse
 ParsedMad<Req> Req::parse(const Raw& raw) noexcept {
     Req req;
     req.local_comm_id = CommId{raw.local_comm_id.get()};

@@ -47,7 +47,6 @@ bool detail::has_wide_clmul() noexcept {
     return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0;
 }
 
-// mutants: wire-crc32-wide
 [[gnu::target("avx2,vpclmulqdq")]] std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes,
                                                                     std::size_t& count) noexcept {
     const __m256i step = kOverStep.twice();

@@ -95,7 +95,6 @@ public:
 private:
 #ifdef CAIRN_HAS_CLMUL
     // Prepares the first block. The odd words come first, after zeros: zeros in front of a message change nothing.
-    // mutants: wire-crc-runs-make-first-block
     void make_first_block() noexcept {
         const std::size_t odd = count_ & 12U;
         const std::size_t lead = (16U - odd) & 15U;

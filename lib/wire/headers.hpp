@@ -15,7 +15,6 @@ namespace cairn::wire {
 
 // Reads the header at the start of `bytes`, or returns a reason. It writes to the header's final place. A copy of a
 // structure that was just written piece by piece would wait for the stores.
-// mutants: wire-read-header
 template <class Header>
 [[nodiscard]] std::optional<Drop> read_header(std::span<const std::uint8_t> bytes, Header& header) noexcept {
     if (bytes.size() < Header::kBytes) {
@@ -30,7 +29,6 @@ template <class Header>
     }
 }
 
-// mutants: wire-deth-raw
 struct RawDeth {
     Be32 qkey;
     std::uint8_t reserved;

@@ -22,7 +22,6 @@ std::size_t ip_header_bytes(std::uint8_t first_octet) noexcept {
 }
 
 // Fields that routers may change read as ones.
-// mutants: wire-icrc-mask-ip-and-udp
 void mask_ip_and_udp(std::uint8_t* ip) noexcept {
     const std::size_t ip_bytes = ip_header_bytes(ip[0]);
     if (ip_bytes == kIpv4Bytes) {
@@ -49,7 +48,6 @@ std::uint32_t icrc_lower_state(std::span<const std::uint8_t> ip_and_udp) noexcep
     return crc32(0, masked.data(), kOnesBytes + bytes);
 }
 
-// mutants: wire-icrc-finish
 std::uint32_t icrc_finish(std::uint32_t lower_state, const std::uint8_t* bth, std::size_t count) noexcept {
     constexpr std::size_t kBeforeMask = 4;
     const std::uint32_t state = crc32(lower_state, bth, kBeforeMask);
@@ -57,7 +55,6 @@ std::uint32_t icrc_finish(std::uint32_t lower_state, const std::uint8_t* bth, st
     return crc32(state ^ (bth[kBeforeMask] ^ kOnes), bth + kBeforeMask, count - kBeforeMask);
 }
 
-// mutants: wire-icrc-reference
 std::uint32_t icrc_reference(std::span<const std::uint8_t> ip_packet) noexcept {
     std::vector<std::uint8_t> masked(kOnesBytes, kOnes);
     masked.insert(masked.end(), ip_packet.begin(), ip_packet.end());

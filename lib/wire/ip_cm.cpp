@@ -37,7 +37,6 @@ std::optional<IpCmHeader> IpCmHeader::parse(const Raw& raw) noexcept {
     }
 }
 
-// mutants: wire-ip-cm-header-emit
 void IpCmHeader::emit(Raw& raw) const noexcept {
     const bool v4 = begins_with(source, kMapped) && begins_with(destination, kMapped);
     raw.version = 0;

@@ -61,7 +61,6 @@ struct MadHeader {
     std::uint64_t transaction = 0;
     std::uint16_t attribute = 0;
 
-    // mutants: wire-mad-header-parse
     [[nodiscard]] static ParsedMad<MadHeader> parse(const Raw& raw) noexcept {
         if (raw.base_version != kBaseVersion) {
             return MadDrop::BadVersion;

@@ -13,7 +13,6 @@ using enum Place;
 using enum Payload;
 
 // The operations of RC are all but the last one. The other services take theirs from here.
-// mutants: wire-opcode-operations
 constexpr std::array kOperations{
     OpcodeTraits{SendFirst, "SEND First", Role::Request, First, Carried, HeaderSet::of<>()},
     OpcodeTraits{SendMiddle, "SEND Middle", Role::Request, Middle, Carried, HeaderSet::of<>()},
@@ -54,7 +53,6 @@ struct ServiceTraits {
     Operation last;
     HeaderSet request_headers;  // headers that each of its requests has in addition
 };
-// mutants: wire-opcode-services
 constexpr std::array kServices{
     ServiceTraits{Service::Rc, "RC", SendFirst, AtomicWrite, HeaderSet::of<>()},
     ServiceTraits{Service::Uc, "UC", SendFirst, WriteOnlyImmediate, HeaderSet::of<>()},
@@ -65,7 +63,6 @@ constexpr std::array kServices{
 
 using Table = std::array<OpcodeTraits, 256>;  // an entry without a name is no opcode
 
-// mutants: wire-opcode-make-table
 consteval Table make_table() {
     Table table{};
     for (const ServiceTraits& service : kServices) {

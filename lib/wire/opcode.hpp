@@ -53,7 +53,6 @@ private:
 
     unsigned bits_ = 0;
 };
-// mutants: wire-opcode-header-set
 using HeaderSet = HeaderSetAmong<Xrceth, Deth, Feth, Reth, AtomicEth, Aeth, AtomicAckEth, ImmDt, Ieth, CnpReserved>;
 
 // The upper three bits of the opcode.

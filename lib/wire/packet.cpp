@@ -23,7 +23,6 @@ Parsed<Packet> Packet::parse(std::span<const std::uint8_t> udp_payload) noexcept
     return packet;
 }
 
-// mutants: wire-packet-read
 std::optional<Drop> Packet::read(std::span<const std::uint8_t> udp_payload) noexcept {
     if (udp_payload.size() < Bth::kBytes + kIcrcBytes) {
         return Drop::Truncated;

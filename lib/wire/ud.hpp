@@ -72,7 +72,6 @@ struct UdParts {
 
 // Judges the form that all datagrams must have, for any receiver. Returns nullopt and writes `parts`, or returns the
 // reason. `datagram` is BTH ... ICRC; the port checks the ICRC.
-// mutants: wire-judge-ud
 [[nodiscard]] inline std::optional<Drop> judge_ud(std::uint8_t* datagram, std::size_t bytes, UdParts& parts) noexcept {
     if (bytes < kUdOverheadBytes) {
         return Drop::Truncated;

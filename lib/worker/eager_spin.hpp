@@ -14,7 +14,6 @@ public:
 
     void on_work() noexcept { idle_turns_ = 0; }
     // Counts a turn that found nothing. Returns true if the loop shall pause now.
-    // mutants: worker-eager-spin
     [[nodiscard]] bool on_idle() noexcept {
         idle_turns_ += idle_turns_ < kEagerTurns ? 1U : 0U;
         return idle_turns_ == kEagerTurns;

@@ -55,7 +55,6 @@ void give_way(Task& task, AdaptiveSpin::Advice advice, Instant now) noexcept;
 // Runs the task until the group is finished or stopped. Returns the time source, which has counted the clock's jumps.
 // `Host` is the loop's thread. Its read_clock() returns a time that may go back or leap; the task gets a time that does
 // neither. Its pass() is called before each turn.
-// mutants: worker-run-loop
 template <class Host>
 SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {
     SteadyTime time;

@@ -2,7 +2,6 @@
 
 namespace cairn::worker {
 
-// mutants: worker-address-send
 Status Address::send(Letter& letter) const {
     CAIRN_ASSERT(office_ != nullptr);
     if (!office_->box.post(letter)) {

@@ -51,7 +51,6 @@ Sleep::~Sleep() {
     close_if_open(bells_fd_);
 }
 
-// mutants: worker-sleep-begin
 void Sleep::begin() noexcept {
     if (std::exchange(begun_, true)) {
         return;
@@ -62,7 +61,6 @@ void Sleep::begin() noexcept {
     }
 }
 
-// mutants: worker-sleep-end
 void Sleep::end() noexcept {
     begun_ = false;
     if (!bells_.empty()) {
@@ -73,7 +71,6 @@ void Sleep::end() noexcept {
 
 // Hears a ring once, as it comes (EPOLLET), since its descriptor stays readable for ever. The ring's write may come
 // after this, and then ends the next sleep.
-// mutants: worker-sleep-hear
 void Sleep::hear() noexcept {
     for (Doorbell* const bell : bells_) {
         bell->word_.end_sleep();
@@ -87,7 +84,6 @@ void Sleep::hear() noexcept {
     }
 }
 
-// mutants: worker-sleep-descriptor
 Result<int> Sleep::descriptor(int of_port, const std::string& worker) {
     if (loop_fd_ < 0) {
         loop_fd_ = epoll_create1(EPOLL_CLOEXEC);
@@ -101,7 +97,6 @@ Result<int> Sleep::descriptor(int of_port, const std::string& worker) {
     return loop_fd_;
 }
 
-// mutants: worker-sleep-open-bells
 bool Sleep::open_bells() noexcept {
     if (bells_fd_ < 0) {
         bells_fd_ = epoll_create1(EPOLL_CLOEXEC);
@@ -114,7 +109,6 @@ bool Sleep::open_bells() noexcept {
     return bells_fd_ >= 0;
 }
 
-// mutants: worker-sleep-add
 Result<std::unique_ptr<Doorbell>> Sleep::add(DoorbellWord& word, const std::string& worker) {
     int fd = open_bells() ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
     if (fd < 0) {
@@ -134,7 +128,6 @@ Result<std::unique_ptr<Doorbell>> Sleep::add(DoorbellWord& word, const std::stri
 }
 
 // The other process holds the descriptor open, so that closing it here does not take it out of the epoll.
-// mutants: worker-sleep-remove
 void Sleep::remove(Doorbell& bell) noexcept {
     epoll_ctl(bells_fd_, EPOLL_CTL_DEL, bell.fd_, nullptr);
     std::erase(bells_, &bell);

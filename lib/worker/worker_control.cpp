@@ -13,7 +13,6 @@ namespace cairn::worker {
 
 namespace {
 
-// mutants: worker-list-counters
 telemetry::CounterList list_counters(const port::Port& port, const roce::Engine& engine, const roce::UdMux& datagrams,
                                      const roce::Sender& sender) {
     telemetry::CounterList list;
@@ -89,7 +88,6 @@ Tenancy Worker::add(Tenant& tenant, Calls calls) {
     return Tenancy(*this, tenant);
 }
 
-// mutants: worker-remove
 void Worker::remove(Tenant& tenant) noexcept {
     const auto timed =
         std::find_if(timed_.begin(), timed_.end(), [&tenant](const Timed& each) { return each.tenant == &tenant; });
@@ -122,7 +120,6 @@ Instant Worker::prepare_sleep(Instant now) noexcept {
     return std::max(next_deadline(), now);
 }
 
-// mutants: worker-wait
 void Worker::wait(Instant now, Instant until) noexcept {
     sleep_.begin();
     const Instant due = std::min(next_deadline(), until);

@@ -22,7 +22,6 @@ void Worker::wake_at(const Tenant& tenant, Instant due) noexcept {
 }
 
 // Goes by index, since a tenant may add others and set its own time anew.
-// mutants: worker-call-due
 bool Worker::call_due(Instant now) noexcept {
     bool worked = false;
     for (std::size_t i = 0; i < timed_.size(); ++i) {
@@ -39,7 +38,6 @@ bool Worker::call_due(Instant now) noexcept {
 }
 
 // Does not flush at once for a socket: it gets all packets of a turn together, since each batch is a system call.
-// mutants: worker-turn
 bool Worker::take_in(Instant now) noexcept {
     now_ = now;
     if (sleep_.has_begun()) [[unlikely]] {
@@ -79,7 +77,6 @@ void Worker::give_out(Instant now) noexcept {
     }
 }
 
-// mutants: worker-try-turn
 std::optional<bool> Worker::try_turn(Instant now) noexcept {
     std::optional<bool> worked;
     // Repeats while there is mail: the sender of a letter may have found the baton taken and gone away.
@@ -93,7 +90,6 @@ std::optional<bool> Worker::try_turn(Instant now) noexcept {
     return worked;
 }
 
-// mutants: worker-next-deadline
 Instant Worker::next_deadline() const noexcept {
     if (sender_.queued() != 0 || !office_->box.empty()) {
         return Instant{};

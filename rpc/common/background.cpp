@@ -66,7 +66,6 @@ BackgroundPool::BackgroundPool(const BackgroundConfig& config) : config_(config)
 }
 
 // A thread inherits the CPUs of its creator.
-// mutants: rpc-background-pool-start-threads
 Status BackgroundPool::start_threads() {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
@@ -118,7 +117,6 @@ bool BackgroundPool::has_next(const Lane& lane) noexcept {
 }
 
 // A job may have waited here for a long one.
-// mutants: rpc-background-pool-run-next
 bool BackgroundPool::run_next(Lane& lane) noexcept {
     if (!has_next(lane)) {
         return false;
@@ -170,7 +168,6 @@ void BackgroundPool::submit(BackgroundJob& job) noexcept {
 }
 
 // Gives each job to the thread that has the fewest. Other jobs wait for a thread. A job is not late at its submission.
-// mutants: rpc-background-pool-dispatch
 void BackgroundPool::dispatch(Instant now) noexcept {
     const auto fewer = [](const auto& one, const auto& other) { return one->jobs < other->jobs; };
     while (first_waiting_ != nullptr) {
@@ -191,7 +188,6 @@ void BackgroundPool::dispatch(Instant now) noexcept {
     }
 }
 
-// mutants: rpc-background-pool-poll-finished
 BackgroundJob* BackgroundPool::poll_finished(Instant now) noexcept {
     for (const std::unique_ptr<Lane>& lane : lanes_) {
         if (lane->finished.load(std::memory_order_acquire) != lane->taken) {  // pairs with the release in run_next()
@@ -215,7 +211,6 @@ BackgroundJob* BackgroundPool::take_overdue() noexcept {
     return late;
 }
 
-// mutants: rpc-background-pool-drain
 BackgroundJob* BackgroundPool::drain() noexcept {
     closing_.store(true, std::memory_order_release);
     if (BackgroundJob* const job = first_waiting_; job != nullptr) {

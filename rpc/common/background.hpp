@@ -103,7 +103,6 @@ public:
     // Returns a job that no thread got before its deadline, or nullptr. The caller gives it back by give_back().
     [[nodiscard]] BackgroundJob* take_overdue() noexcept;
     // True if jobs are out and the worker must look for finished ones from time to time, since nothing wakes it.
-    // mutants: rpc-background-pool-wants-polling
     [[nodiscard]] bool wants_polling() const noexcept { return config_.wake == nullptr && out_ != 0; }
     // Returns the jobs that are out, one per call, and nullptr after the last one. Waits until a running job is
     // finished. A job that no thread has begun is returned without being run.

@@ -38,7 +38,6 @@ public:
     [[nodiscard]] bool is_full() const noexcept { return free_ == kNone; }
     // Adds a call that is posted now, and returns its index. The call is in no backlog. The table is not full
     // (asserted).
-    // mutants: rpc-call-table-add
     [[nodiscard]] std::uint32_t add(const Call& call, SessionId session, Instant now,
                                     std::uint8_t slot = kNoSlot) noexcept {
         CAIRN_ASSERT(!is_full());
@@ -77,7 +76,6 @@ public:
     // does not fit into the call's own buffer, the call ends with ResponseTooLong.
     void finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response, Instant now) noexcept;
     // Calls end(index) for each call whose deadline has passed; end() ends that call.
-    // mutants: rpc-call-table-end-overdue
     template <class End>
     void end_overdue(Instant now, End&& end) noexcept {
         deadlines_.advance(now, [this, now, &end](std::uint32_t index) {
@@ -151,7 +149,6 @@ inline void CallTable::keep(Call& kept, const Call& call) noexcept {
     kept.ends_with_endpoint = call.ends_with_endpoint;
 }
 
-// mutants: rpc-call-table-finish
 inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
                               Instant now) noexcept {
     Entry& entry = entries_[index];

@@ -44,7 +44,6 @@ void CallTable::join(Backlog& backlog, std::uint32_t index) noexcept {
     backlog.newest = index;
 }
 
-// mutants: rpc-call-table-leave
 void CallTable::leave(Backlog& backlog, std::uint32_t index) noexcept {
     Entry& entry = entries_[index];
     (entry.previous == kNone ? backlog.oldest : entries_[entry.previous].next) = entry.next;

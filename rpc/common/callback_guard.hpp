@@ -24,7 +24,6 @@ public:
     // Enters a function that may run callbacks. The function keeps the scope until it returns.
     Scope enter() noexcept { return Scope(depth_); }
     // Asserts that no callback is running. The endpoint's destructor calls it first.
-    // mutants: rpc-callback-guard-assert-outside
     void assert_outside() const noexcept { CAIRN_ASSERT(depth_ == 0); }
 
 private:

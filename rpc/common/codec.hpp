@@ -47,7 +47,6 @@ struct Codec<T> {
     static void put(const T& value, std::span<std::uint8_t> room) noexcept {
         std::memcpy(room.data(), &value, sizeof(T));
     }
-    // mutants: rpc-codec-plain-get
     [[nodiscard]] static std::optional<T> get(std::span<const std::uint8_t> bytes) noexcept {
         if (bytes.size() != sizeof(T)) {
             return std::nullopt;
@@ -68,7 +67,6 @@ struct ListCodec {
             std::memcpy(room.data(), list.data(), room.size());
         }
     }
-    // mutants: rpc-codec-list-get
     [[nodiscard]] static std::optional<List> get(std::span<const std::uint8_t> bytes) {
         if (bytes.size() % sizeof(Element) != 0) {
             return std::nullopt;

@@ -35,7 +35,6 @@ class TaskPromise {
 public:
     struct Last {
         [[nodiscard]] bool await_ready() const noexcept { return false; }
-        // mutants: rpc-task-promise-last-await-suspend
         template <class Promise>
         [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
             if (ended.promise().awaited_by) {
@@ -132,7 +131,6 @@ public:
         : endpoint_(endpoint), session_(session), call_(call), now_(now), id_(id) {}
 
     // Returns false if the call was not posted; the coroutine then goes on at once.
-    // mutants: rpc-call-awaiter-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) noexcept {
         expect(call_, waiting);
         const Posted posted = endpoint_.post(session_, call_, now_);
@@ -172,7 +170,6 @@ inline Task<> answered_or_dropped(Task<> handling, KeptRequest /*request*/) {
 // Makes a Handler of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
 // valid until Function first waits. Its handle stays valid until the session ends; then reserve() gives no room. If
 // Function ends without an answer, the request is refused.
-// mutants: rpc-coroutine-handler
 template <auto Function, class Endpoint>
 void coroutine_handler(void* context, const Request<Endpoint>& request) noexcept {
     RequestKeeper& keeper = request.keeper;

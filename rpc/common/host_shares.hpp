@@ -15,7 +15,6 @@ public:
     // Returns true if the host may have another session while `free` places are free. It holds sessions, and has
     // `asked` for more. Together these must be fewer than three times the free places. So a quarter of the places stays
     // for others, however many sessions a host opens. A second such host leaves a quarter of that quarter.
-    // mutants: rpc-host-shares-may-add
     [[nodiscard]] bool may_add(const net::IpAddress& host, std::size_t free, std::size_t asked = 0) const {
         return held_by(host) + asked < kShare * free;
     }
@@ -25,7 +24,6 @@ public:
     }
     void add(const net::IpAddress& host) { ++held_[host.share_holder()]; }
     // Removes a session of the host, which has one (asserted).
-    // mutants: rpc-host-shares-remove
     void remove(const net::IpAddress& host) {
         const auto found = held_.find(host.share_holder());
         CAIRN_ASSERT(found != held_.end());

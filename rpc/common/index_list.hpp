@@ -22,7 +22,6 @@ struct IndexList {
         first = index;
     }
     // Removes an entry, which is in this list.
-    // mutants: rpc-index-list-remove
     template <class Table>
     void remove(Table& table, std::uint32_t index) noexcept {
         const auto& entry = table[index];

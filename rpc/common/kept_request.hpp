@@ -78,7 +78,6 @@ public:
 
 private:
     friend class RequestKeeper;
-    // mutants: rpc-kept-request-join
     void join(RequestKeeper* keeper) noexcept {
         keeper_ = keeper;
         if (keeper != nullptr) {
@@ -90,7 +89,6 @@ private:
         }
     }
     // Returns the keeper, or nullptr if there was none or it has ended.
-    // mutants: rpc-kept-request-leave
     [[nodiscard]] RequestKeeper* leave() noexcept {
         RequestKeeper* const keeper = std::exchange(keeper_, nullptr);
         if (keeper != nullptr) {
@@ -108,7 +106,6 @@ private:
     KeptRequest* next_ = nullptr;
 };
 
-// mutants: rpc-request-keeper-destruct
 inline RequestKeeper::~RequestKeeper() {
     while (first_ != nullptr) {
         (void)first_->leave();

@@ -83,7 +83,6 @@ template <Caller Endpoint, class In, class Out>
 }
 
 // Answers a request with a value. Returns false if the session has ended or there is no room.
-// mutants: rpc-method-answer
 template <class Endpoint, Serialisable Out>
 bool answer(const Request<Endpoint>& request, const Out& value) {
     const std::size_t bytes = Codec<Out>::bytes_of(value);
@@ -101,7 +100,6 @@ bool answer(const Request<Endpoint>& request, const Out& value) {
 // Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is declined,
 // so its call ends with NotExecuted. A request without room for its answer is refused, so its call ends with
 // AnswerLost. `owner` outlives the endpoint. Errors: see RequestTypes::set_handler().
-// mutants: rpc-method-serve
 template <auto kMethod, auto kFunction, class Endpoint, class Owner>
 Status serve(Endpoint& endpoint, Owner& owner) {
     using In = typename decltype(kMethod)::In;

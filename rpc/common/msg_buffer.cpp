@@ -35,7 +35,6 @@ std::uint32_t MsgPool::bytes_for(std::uint32_t capacity_bytes) noexcept {
 }
 
 // Buffers are powers of two. So they find room next to each other, the longest first.
-// mutants: rpc-msg-pool-longest-message
 std::uint32_t MsgPool::longest_message(std::uint32_t count, std::uint64_t taken_bytes) const noexcept {
     const auto holds = [this, count, taken_bytes](std::uint32_t bytes) {
         return std::uint64_t{count} * bytes_for(bytes) + taken_bytes <= pool_.capacity_bytes();
@@ -52,7 +51,6 @@ void MsgPool::release(MsgBuffer& buffer) noexcept {
     buffer = {};
 }
 
-// mutants: rpc-msg-pool-resize
 std::span<std::uint8_t> MsgPool::resize(MsgBuffer& buffer, std::uint32_t bytes) noexcept {
     if (buffer.capacity < bytes || !buffer.valid()) {
         release(buffer);

@@ -26,7 +26,6 @@ struct MsgBuffer {
     [[nodiscard]] std::span<std::uint8_t> span() const noexcept { return {data, bytes}; }
     // Changes the size of the message, which fits (asserted), and returns the message. New bytes are 0: memory of the
     // pool holds earlier messages, also those of other peers.
-    // mutants: rpc-msg-buffer-resize
     std::span<std::uint8_t> resize(std::uint32_t wanted) noexcept {
         CAIRN_ASSERT(wanted <= capacity);
         if (wanted > bytes) [[likely]] {

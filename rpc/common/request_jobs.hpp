@@ -72,7 +72,6 @@ public:
         return true;
     }
     // Sends the answers of finished jobs, and begins waiting requests. Answers to sessions that have ended are dropped.
-    // mutants: rpc-request-jobs-on-turn
     void on_turn(Instant now) {
         if (pool_ == nullptr) {
             return;
@@ -106,7 +105,6 @@ public:
     }
 
 private:
-    // mutants: rpc-request-jobs-start
     [[nodiscard]] bool start(const JobRequest& request) noexcept {
         BackgroundJob* const job = pool_->take();
         if (job == nullptr) {
@@ -147,14 +145,12 @@ private:
     }
     // True if the request must not run. A session that has ended took its requests with it. A type may have another
     // kind of handler meanwhile.
-    // mutants: rpc-request-jobs-is-over
     [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept {
         return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle)) ||
                (server_.type_of(request.type).background == nullptr && server_.decline(request.handle));
     }
     // Ends waiting requests that have passed their deadlines: they hold memory, or a part of their peers' rings. While
     // many wait, it does not look at all of them at each deadline. That would take more time than the rest of the turn.
-    // mutants: rpc-request-jobs-end-overdue
     void end_overdue(Instant now) {
         if (now < next_over_ || now < next_look_) {
             return;

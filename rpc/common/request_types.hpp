@@ -64,12 +64,10 @@ protected:
     ~RequestTypes() = default;
 
     // True if a handler was ever registered. An endpoint without handlers takes no sessions.
-    // mutants: rpc-request-types-serves
     [[nodiscard]] bool serves() const noexcept { return serves_; }
     [[nodiscard]] const std::array<Entry, kRequestTypes>& handlers() const noexcept { return entries_; }
     [[nodiscard]] const AnswerLimit& answer_limit() const noexcept { return limit_; }
     // Judges a background handler. Errors: there is a handler, but no thread to run it.
-    // mutants: rpc-request-types-judge-background
     [[nodiscard]] Status judge_background(std::uint8_t type, BackgroundHandler handler) const {
         return handler == nullptr || has_threads_ ? Status(Nothing{}) : no_threads_for(type);
     }
@@ -79,7 +77,6 @@ private:
         serves_ = serves_ || serves;
         entries_[type] = entry;
     }
-    // mutants: rpc-request-types-judged
     Status judged(std::uint8_t type, const Entry& entry, bool serves) {
         const Status fits = limit_.judge(type, entry.response_bytes_max);
         if (fits.ok()) {

@@ -35,7 +35,6 @@ public:
 protected:
     ~ResultAwaiter() = default;
     // The completion of posted work, also at the endpoint's end.
-    // mutants: rpc-result-awaiter-expect
     template <class Work>
     void expect(Work& work, std::coroutine_handle<> waiting) noexcept {
         waiting_ = waiting;

@@ -21,7 +21,6 @@ class BatchHold {
 public:
     // Returns until when the next batch is held; `now` or earlier means that it leaves. `messages` wait for the batch.
     // It is held only if the mean time between messages makes the missing ones likely in time.
-    // mutants: copyrpc-batch-hold-until
     [[nodiscard]] Instant until(const HoldConfig& config, std::uint32_t messages, Instant now) noexcept {
         if (!holds_) {
             holds_ = true;
@@ -34,7 +33,6 @@ public:
         return since_ + config.most;
     }
     // Notes that a batch of `messages`, one or more, leaves.
-    // mutants: copyrpc-batch-hold-on-batch
     void on_batch(std::uint32_t messages, Instant now) noexcept {
         mean_ = mean_after(Duration{std::min((now - last_).ns, kLongest.ns) / messages});
         last_ = now;

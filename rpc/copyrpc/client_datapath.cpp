@@ -32,7 +32,6 @@ constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStat
                                                                                      CallStatus::NotExecuted};
 
 // True if an answer that was written by itself lies within its room.
-// mutants: copyrpc-client-judge-written
 bool judge_written(const Message& answer, const Loan* loan) noexcept {
     return answer.written == 0 || (loan != nullptr && answer.written <= loan->answer.bytes);
 }
@@ -54,7 +53,6 @@ std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
 }
 
 // Returns the call's plan. Its request is at most kMaxMessageBytes long.
-// mutants: copyrpc-client-plan-of
 Client::Plan Client::plan_of(const Session& session, const Call& call, std::uint64_t trace) const noexcept {
     Plan plan;
     plan.size = {static_cast<std::uint32_t>(call.request.size()), answer_bytes(call),
@@ -96,7 +94,6 @@ std::uint32_t Client::add(Session& session, const Call& call, Instant now) noexc
 }
 
 // A new call does not overtake calls that wait.
-// mutants: copyrpc-client-post
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (calls_.is_full()) {
         return {PostVerdict::Full, 0};
@@ -127,7 +124,6 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
 }
 
 // A new call does not overtake calls that wait. A call with a passed deadline joins them, so that its completion runs.
-// mutants: copyrpc-client-try-post
 Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept {
     if (!session.is_open()) {
         return {Attempt::NotOpen, 0};
@@ -156,7 +152,6 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     return {Attempt::Posted, id};
 }
 
-// mutants: copyrpc-client-put
 void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept {
     const Call& posted = calls_[call];
     const std::uint32_t room = plan.size.answer_bytes;
@@ -182,7 +177,6 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
 }
 
 // Frees a ticket, for which calls of any session may have waited.
-// mutants: copyrpc-client-free
 [[gnu::always_inline]] inline std::unique_ptr<Loan> Client::free(Session& session, std::uint32_t ticket) noexcept {
     if (tickets_.take_awaited()) [[unlikely]] {
         sessions_.for_each([this](Session& other) {
@@ -195,7 +189,6 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
 }
 
 // The completion may take the ticket again. The loan lives until the completion has returned.
-// mutants: copyrpc-client-on-answer
 std::optional<Breach> Client::on_answer(Session& session, const Message& answer, Instant now) noexcept {
     const std::uint32_t index = tickets_.find(session, answer.call);
     if (index == kNone) {
@@ -222,7 +215,6 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
 }
 
 // Ends a call that its peer has not answered.
-// mutants: copyrpc-client-finish
 void Client::finish(std::uint32_t call, CallStatus status, Instant now) noexcept {
     Session& session = *sessions_.find(calls_.session_of(call));
     const std::uint32_t ticket = std::exchange(ticket_of_[call], kNone);
@@ -257,7 +249,6 @@ void Client::end_awaited(Instant now) noexcept {
     calls_.end_awaited([this, now](std::uint32_t call) { finish(call, CallStatus::Disconnected, now); });
 }
 
-// mutants: copyrpc-client-fail-calls
 bool Client::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
     const bool lent = session.outstanding.lent_bytes != 0;
     while (!session.outstanding.tickets.empty()) {

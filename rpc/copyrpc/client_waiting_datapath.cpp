@@ -5,7 +5,6 @@
 
 namespace cairn::copyrpc {
 
-// mutants: copyrpc-client-tell-room
 void Client::tell_room(Session& session) noexcept {
     if (session.wanted && session.backlog.empty() && judge(session, *session.wanted) == Room::Fits) {
         session.wanted.reset();
@@ -17,7 +16,6 @@ void Client::tell_room(Session& session) noexcept {
 
 // A waiting call may be too long: the peer's ring was not known when it was posted. A call with a passed deadline never
 // leaves.
-// mutants: copyrpc-client-serve-backlog
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     serve_lacking(session, now);
     while (!session.backlog.empty() && !is_head_over(session, now)) {
@@ -47,7 +45,6 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
 }
 
 // Serves calls that wait for memory, in their order. Nothing wakes the worker when memory becomes free.
-// mutants: copyrpc-client-serve-lacking
 void Client::serve_lacking(Session& session, Instant now) noexcept {
     while (!session.lacking.empty() && tickets_.any_free()) {
         const std::uint32_t call = session.lacking.oldest;
@@ -66,7 +63,6 @@ void Client::serve_lacking(Session& session, Instant now) noexcept {
 }
 
 // Ends at most as many calls as wait now. A completion may post its call anew, again with a passed deadline.
-// mutants: copyrpc-client-serve-and-end-backlog
 void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
     serve_backlog(session, now);
     for (std::uint32_t left = calls_.size_of(session.backlog);

@@ -20,7 +20,6 @@ constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the sha
 constexpr std::uint32_t kLongAtATime = 4;  // messages for which the pool has room: see kLongestOfPool
 
 // Returns how much of the pool the sessions take, if each peer's ring is as long as the longest one that is used.
-// mutants: copyrpc-endpoint-bytes-of-sessions
 std::uint64_t bytes_of_sessions(const EndpointConfig& config) noexcept {
     const std::uint64_t rings =
         std::uint64_t{rpc::MsgPool::bytes_for(config.ring_bytes)} + rpc::MsgPool::bytes_for(longest_mirror_of(config));
@@ -29,7 +28,6 @@ std::uint64_t bytes_of_sessions(const EndpointConfig& config) noexcept {
 }
 
 // Judges the longest message. A message that no memory can hold is not promised.
-// mutants: copyrpc-endpoint-judge-messages
 Status judge_messages(const EndpointConfig& config, const rpc::MsgPool& pool) {
     const std::uint32_t bytes = config.message_bytes_max;
     if (bytes > rpc::kMaxMessageBytes && bytes != kLongestOfPool) {

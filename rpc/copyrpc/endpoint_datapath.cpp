@@ -11,7 +11,6 @@ constexpr Duration kPollInterval = microseconds(50);
 
 }  // namespace
 
-// mutants: copyrpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
     const auto inside = guard_.enter();
     bool worked = links_->poll_events(serves(), now);
@@ -26,7 +25,6 @@ bool Endpoint::on_turn(Instant now) noexcept {
     return exchange_->flush(now) || worked;
 }
 
-// mutants: copyrpc-endpoint-look-for-silent
 void Endpoint::look_for_silent(Instant now) noexcept {
     if (probes_.is_due(now)) {
         sessions_.for_each([this, now](Session& session) {

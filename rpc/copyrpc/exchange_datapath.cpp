@@ -9,7 +9,6 @@
 
 namespace cairn::copyrpc {
 
-// mutants: copyrpc-exchange-take
 bool Exchange::take(Instant now) noexcept {
     std::size_t count = 0;
     bool any = false;
@@ -45,7 +44,6 @@ void Exchange::break_off(Session& session, Breach breach, Instant now) noexcept 
 }
 
 // Reads a batch. Handlers and completions may end the session meanwhile.
-// mutants: copyrpc-exchange-take-batch
 void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept {
     session.heard = true;
     std::optional<Breach> breach = session.rings->open(BatchImmediate::parse(immediate));
@@ -86,7 +84,6 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
 
 // Handles the completion of a send. If a READ or a WRITE at the peer is refused, the peer named memory that it does not
 // have, and so broke a rule.
-// mutants: copyrpc-exchange-take-sent
 void Exchange::take_sent(Session& session, const verbs::Completion& completion, Instant now) noexcept {
     const bool transfers = completion.wr_id == kReadWork || completion.wr_id == kWriteWork;
     if (completion.status != verbs::CompletionStatus::Success) {
@@ -124,7 +121,6 @@ bool Exchange::flush(Instant now) noexcept {
 }
 
 // Completions and the room callback may end the session.
-// mutants: copyrpc-exchange-flush
 void Exchange::flush(Session& session, Instant now) noexcept {
     bool waits = session.is_open() && session.late != nullptr && !server_.serve_late(session, now);
     if (session.is_open() && session.has_waiting()) {
@@ -175,7 +171,6 @@ bool Exchange::send_batches(Session& session, Instant now) noexcept {
 }
 
 // An empty batch is not held: the peer may be waiting for it.
-// mutants: copyrpc-exchange-is-held
 bool Exchange::is_held(Session& session, Instant now) noexcept {
     const std::uint32_t messages = hold_.messages != 0 ? session.rings->send().messages() : 0;
     if (messages == 0) {
@@ -190,7 +185,6 @@ bool Exchange::is_held(Session& session, Instant now) noexcept {
 }
 
 // Shows the peer which of its batches were read, and READs the peer's word if that pays. A held batch lacks no room.
-// mutants: copyrpc-exchange-serve-words
 void Exchange::serve_words(Session& session, bool waits, bool held) noexcept {
     const RawConsumerWord raw = session.rings->receive().word().raw();
     std::memcpy(session.word->bytes().data(), &raw, sizeof(raw));
@@ -212,7 +206,6 @@ void Exchange::serve_words(Session& session, bool waits, bool held) noexcept {
     ++statistics_.words_read;
 }
 
-// mutants: copyrpc-exchange-on-word
 void Exchange::on_word(Session& session, Instant now) noexcept {
     session.asks_word = false;
     RawConsumerWord raw;

@@ -68,7 +68,6 @@ struct Hello {
     friend bool operator==(const Hello&, const Hello&) noexcept = default;
 };
 
-// mutants: copyrpc-hello-parse
 inline std::optional<Hello> Hello::parse(std::span<const std::uint8_t> private_data) noexcept {
     RawHello raw;
     if (private_data.size() < sizeof(raw)) {

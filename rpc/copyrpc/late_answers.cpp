@@ -11,12 +11,10 @@ constexpr std::uint64_t kLateShares = 4;
 
 }  // namespace
 
-// mutants: copyrpc-late-answers-has-share
 bool LateAnswers::has_share(const SessionLateAnswers& own, std::uint64_t bytes) const noexcept {
     return own.bytes == 0 || own.bytes + bytes + bytes_ <= pool_.capacity_bytes() / kLateShares;
 }
 
-// mutants: copyrpc-late-answers-put-off
 void LateAnswers::put_off(Session& session, const Message& answer, std::uint16_t charge) noexcept {
     SessionLateAnswers& own = *session.late;
     const auto bytes = static_cast<std::uint32_t>(answer.payload.size());
@@ -36,7 +34,6 @@ void LateAnswers::put_off(Session& session, const Message& answer, std::uint16_t
     ++statistics_.answers_put_off;
 }
 
-// mutants: copyrpc-late-answers-drop-oldest
 void LateAnswers::drop_oldest(SessionLateAnswers& own) noexcept {
     LateAnswer& oldest = own.answers.front();
     own.bytes -= oldest.payload.bytes;
@@ -63,13 +60,11 @@ bool LateAnswers::serve(Session& session) noexcept {
     return true;
 }
 
-// mutants: copyrpc-late-answers-holds-back
 bool LateAnswers::holds_back(const Session& session, std::uint16_t charge) const noexcept {
     return session.has_late() && session.outstanding.tickets.empty() &&
            !has_share(*session.late, Message::answer_max(charge));
 }
 
-// mutants: copyrpc-late-answers-forget
 void LateAnswers::forget(Session& session) noexcept {
     while (session.has_late()) {
         drop_oldest(*session.late);

@@ -19,7 +19,6 @@ bool Lender::give(verbs::Pd& pd, std::uint32_t bytes, verbs::Rights rights, rpc:
     return key != nullptr;
 }
 
-// mutants: copyrpc-lender-lend
 std::unique_ptr<Loan> Lender::lend(verbs::Pd& pd, std::uint64_t lent_by_session, std::span<const std::uint8_t> request,
                                    std::uint32_t answer_bytes) {
     const auto request_bytes = static_cast<std::uint32_t>(request.size());
@@ -41,7 +40,6 @@ std::unique_ptr<Loan> Lender::lend(verbs::Pd& pd, std::uint64_t lent_by_session,
     return loan;
 }
 
-// mutants: copyrpc-lender-end
 void Lender::end(std::unique_ptr<Loan> loan) noexcept {
     if (loan != nullptr) {
         loan->request_key.reset();

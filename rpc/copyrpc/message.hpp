@@ -92,7 +92,6 @@ struct Message {
 
 private:
     // Takes a value from the front of `room`. Returns false if there are too few bytes.
-    // mutants: copyrpc-message-take
     template <class Raw>
     static bool take(std::span<const std::uint8_t>& room, Raw& raw) noexcept {
         if (room.size() < sizeof(raw)) {
@@ -117,7 +116,6 @@ private:
 };
 
 // Parses the parts that the flags announce.
-// mutants: copyrpc-message-parse-extras
 inline bool Message::parse_extras(std::uint8_t flags, std::span<const std::uint8_t>& rest) noexcept {
     if ((flags & kExtended) != 0) {
         RawExtension raw;
@@ -130,7 +128,6 @@ inline bool Message::parse_extras(std::uint8_t flags, std::span<const std::uint8
            ((flags & kHasRoom) == 0 || take_place(rest, room));
 }
 
-// mutants: copyrpc-message-read
 inline bool Message::read(std::span<const std::uint8_t> bytes) noexcept {
     RawMessageHeader raw;
     if (!take(bytes, raw)) {
@@ -167,7 +164,6 @@ inline bool Message::read(std::span<const std::uint8_t> bytes) noexcept {
     return true;
 }
 
-// mutants: copyrpc-message-emit
 inline std::span<std::uint8_t> Message::emit(std::span<std::uint8_t> into) const noexcept {
     RawMessageHeader raw{};
     raw.call.set(call | (answer ? kAnswer : 0U));

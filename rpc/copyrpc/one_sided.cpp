@@ -19,7 +19,6 @@ SessionOneSided& one_sided_of(Session& session) {
 
 }  // namespace
 
-// mutants: copyrpc-one-sided-open
 Result<Place> OneSided::open(SessionId id, std::span<std::uint8_t> memory, verbs::Rights rights) {
     Session* const session = sessions_.find(id);
     if (session == nullptr || session->state == SessionState::Ending) {
@@ -48,7 +47,6 @@ bool OneSided::close(SessionId id, const Place& place) noexcept {
                          [&place](const std::unique_ptr<verbs::Mr>& key) { return key->rkey() == place.rkey; }) != 0;
 }
 
-// mutants: copyrpc-one-sided-post
 rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::WorkOpcode opcode, Instant now) {
     Session* const session = sessions_.find(id);
     if (session == nullptr || !session->is_open() || ended_) {
@@ -81,7 +79,6 @@ bool OneSided::give_key(Session& session, SessionOneSided::Pending& work) {
     return work.key != nullptr;
 }
 
-// mutants: copyrpc-one-sided-serve
 bool OneSided::serve(Session& session) noexcept {
     SessionOneSided& own = *session.one_sided;
     for (SessionOneSided::Pending& each : own.pending) {
@@ -103,7 +100,6 @@ bool OneSided::serve(Session& session) noexcept {
     return true;
 }
 
-// mutants: copyrpc-one-sided-on-done
 void OneSided::on_done(Session& session, Instant now) noexcept {
     SessionOneSided& own = *session.one_sided;
     --own.pieces;
@@ -124,7 +120,6 @@ namespace {
 
 // Completes an operation that was not done. Its owner may use the memory again before the completion runs. The owner
 // may have posted with a later time than the turn's.
-// mutants: copyrpc-one-sided-tell
 void tell(SessionOneSided::Pending& ended, rpc::CallStatus status, Instant now) {
     ended.key.reset();
     if (ended.work.completion != nullptr) {
@@ -150,7 +145,6 @@ bool OneSided::fail(Session& session, rpc::CallStatus status, Instant now) noexc
     return opened;
 }
 
-// mutants: copyrpc-one-sided-end-awaited
 void OneSided::end_awaited(Instant now) noexcept {
     ended_ = true;
     sessions_.for_each([now](Session& session) {

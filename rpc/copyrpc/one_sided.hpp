@@ -89,7 +89,6 @@ public:
         : endpoint_(endpoint), session_(session), work_(work), now_(now), post_(post) {}
 
     // Posts the operation. Returns false if it was not posted; the coroutine then goes on at once.
-    // mutants: copyrpc-one-sided-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) {
         expect(work_, waiting);
         const rpc::PostVerdict verdict = (endpoint_.one_sided().*post_)(session_, work_, now_);

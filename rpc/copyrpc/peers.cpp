@@ -35,7 +35,6 @@ std::size_t bytes_of_session(const EndpointConfig& config) noexcept {
     return 2 * std::size_t{config.ring_bytes} + sizeof(Session) + verbs::idle_qp_bytes(qp_capacity(config));
 }
 
-// mutants: copyrpc-peers-give-memory
 Status Peers::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
                           std::uint32_t bytes, verbs::Rights rights) {
     memory = pool_.allocate(bytes);
@@ -113,7 +112,6 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
 
-// mutants: copyrpc-peers-welcomes
 bool Peers::welcomes(const cm::PrivateBytes& said) {
     const std::optional<Hello> peer = hello_in(said);
     return peer && peer->flow == config_.flow;
@@ -126,7 +124,6 @@ bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
 }
 
 // Each end uses as much of the other's ring as it is willing to write to, and says so.
-// mutants: copyrpc-peers-open-rings
 Status Peers::open_rings(Session& session) {
     const Hello& peer = session.peer;
     const std::uint32_t own_bytes = std::min(config_.ring_bytes, peer.mirror_bytes);
@@ -147,14 +144,12 @@ bool Peers::open(rpc::LinkedSession& linked, Instant /*now*/) {
 }
 
 // A connector with many connections reports some of them a turn later.
-// mutants: copyrpc-peers-meet
 bool Peers::meet(Session& session) {
     return session.rings || (!session.ours && open_rings(session).ok());
 }
 
 // A peer that has not heard of the end may still use lent memory. It gets no answer, so that it does not take the end
 // for a breach.
-// mutants: copyrpc-peers-stop
 void Peers::stop(rpc::LinkedSession& linked, CallStatus status, Instant now) {
     Session& session = of(linked);
     server_.forget(session);

@@ -24,7 +24,6 @@ struct Pieces {
     [[nodiscard]] bool is_posted() const noexcept { return posted == bytes; }
     // Posts the next piece; there is one, and a key. Returns false if the send queue is full. If `fenced`, a WRITE
     // waits for READs that were posted before it.
-    // mutants: copyrpc-pieces-post
     [[nodiscard]] bool post(verbs::Qp& qp, verbs::WorkOpcode opcode, std::uint64_t work, bool fenced = false) noexcept {
         const std::uint32_t piece = std::min(bytes - posted, kPieceBytes);
         const std::array<verbs::Sge, 1> memory{key->sge(posted, piece)};
@@ -42,7 +41,6 @@ struct Pieces {
         return true;
     }
     // Notes that the oldest piece is done. Returns true if it was the last one.
-    // mutants: copyrpc-pieces-advance
     [[nodiscard]] bool advance() noexcept {
         done += std::min(bytes - done, kPieceBytes);
         return done == bytes;
@@ -54,7 +52,6 @@ class PiecesUnderWay {
 public:
     void on_done() noexcept { still_looks_ = 0; }
     // Looks from time to time. Returns true if there are pieces, and the peer holds them up.
-    // mutants: copyrpc-pieces-is-stuck
     [[nodiscard]] bool is_stuck(std::uint32_t pieces) noexcept { return pieces != 0 && ++still_looks_ >= kMostLooks; }
 
 private:

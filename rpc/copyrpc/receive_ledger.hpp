@@ -45,7 +45,6 @@ public:
     [[nodiscard]] std::uint32_t receives_used() const noexcept { return receives_used_; }
     std::uint32_t take_receives() noexcept;
     // True if the peer must learn of free space or receive requests before it has none left.
-    // mutants: copyrpc-receive-ledger-has-news
     [[nodiscard]] bool has_news() const noexcept {
         return flow_ == Flow::Credit && (unreturned() >= ring_.return_step() || receives_used_ >= receives_max_ / 2);
     }

@@ -16,7 +16,6 @@ constexpr std::uint32_t kBits = 64;
 ReceiveLedger::ReceiveLedger(RingShape ring, std::uint32_t receives, Flow flow)
     : ring_(ring), flow_(flow), receives_max_(receives), held_((ring.blocks() + kBits - 1) / kBits) {}
 
-// mutants: copyrpc-receive-ledger-on-batch
 bool ReceiveLedger::on_batch(BatchImmediate said) noexcept {
     const std::uint32_t skipped = said.wraps ? ring_.to_end(arrived_) : 0;
     const RingPosition begin = arrived_ + skipped;
@@ -55,7 +54,6 @@ void ReceiveLedger::release(RingPosition begin, std::uint32_t blocks) noexcept {
 }
 
 // A request's first block stands for all of it: blocks after a held block are not free either.
-// mutants: copyrpc-receive-ledger-mark
 void ReceiveLedger::mark(RingPosition begin, bool held) noexcept {
     const std::uint32_t index = ring_.index_of(begin);
     const std::uint64_t bit = std::uint64_t{1} << (index % kBits);
@@ -65,7 +63,6 @@ void ReceiveLedger::mark(RingPosition begin, bool held) noexcept {
 
 // Frees blocks that were read and are not held, up to the first held one. It frees up to `read_` only: a request that
 // is released while its batch is read must not free later blocks.
-// mutants: copyrpc-receive-ledger-retire
 void ReceiveLedger::retire() noexcept {
     while (retired_ < read_) {
         const std::uint32_t index = ring_.index_of(retired_);

@@ -13,7 +13,6 @@ namespace cairn::copyrpc {
 
 // Returns the longest ring that an endpoint with this configuration writes to. Of a peer's longer ring it uses that
 // much.
-// mutants: copyrpc-longest-mirror-of
 [[nodiscard]] inline std::uint32_t longest_mirror_of(const EndpointConfig& config) noexcept {
     const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
     return std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
@@ -32,7 +31,6 @@ constexpr std::uint32_t kLongestInRing = 16U << 10U;
 
 // Returns the size of a ring for EndpointConfig::ring_bytes. It takes the longest request and answer, and promises room
 // for the answers to all calls. Rings are longer than that while the rings of all sessions stay in a cache.
-// mutants: copyrpc-ring-bytes-for
 [[nodiscard]] constexpr std::uint32_t ring_bytes_for(const RingNeeds& needs) noexcept {
     constexpr std::uint64_t kCached = 4U << 20U;
     constexpr std::uint64_t kUsual = 64U << 10U;

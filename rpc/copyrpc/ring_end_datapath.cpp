@@ -29,7 +29,6 @@ void RingEnd::write(const Message& message, std::uint32_t blocks, RingPosition a
     }
 }
 
-// mutants: copyrpc-ring-end-put-request
 void RingEnd::put_request(Message& request, std::uint32_t answer_bytes) noexcept {
     request.answer = false;
     request.charge = static_cast<std::uint16_t>(Message::charge_for(answer_bytes));
@@ -43,13 +42,11 @@ void RingEnd::put_answer(const Message& answer, std::uint32_t charge) noexcept {
     write(answer, blocks, send_.take_answer(blocks, charge));
 }
 
-// mutants: copyrpc-ring-end-wants-word
 bool RingEnd::wants_word(bool waits) const noexcept {
     const std::uint32_t free = send_.ring().blocks() - send_.in_flight();
     return waits || send_.messages() != 0 || (free < send_.ring().blocks() / 4 && sent_since_asked_);
 }
 
-// mutants: copyrpc-ring-end-header-of
 BatchHeader RingEnd::header_of(const Batch& batch) noexcept {
     BatchHeader header{next_sent_++, batch.messages, 0, 0, 0};
     if (send_.flow() == Flow::Credit) {
@@ -65,7 +62,6 @@ BatchHeader RingEnd::header_of(const Batch& batch) noexcept {
 }
 
 // With Flow::Read a header has the fields of its sender's word.
-// mutants: copyrpc-ring-end-learn
 bool RingEnd::learn(const BatchHeader& header) noexcept {
     if (send_.flow() == Flow::Credit) {
         return send_.on_header(header.returned, header.granted, header.receives);
@@ -73,7 +69,6 @@ bool RingEnd::learn(const BatchHeader& header) noexcept {
     return send_.on_word({header.returned, send_.batches_of(header.receives)});
 }
 
-// mutants: copyrpc-ring-end-next-write
 std::optional<RingWrite> RingEnd::next_write() noexcept {
     const bool may_use_last = receive_.gives_space();
     Batch batch;
@@ -94,7 +89,6 @@ std::optional<RingWrite> RingEnd::next_write() noexcept {
                      BatchImmediate{batch.blocks, batch.wraps}.raw(), batch.messages};
 }
 
-// mutants: copyrpc-ring-end-open
 std::optional<Breach> RingEnd::open(BatchImmediate said) noexcept {
     CAIRN_ASSERT(messages_left_ == 0 && !breach_);
     if (!receive_.on_batch(said)) {
@@ -124,7 +118,6 @@ bool RingEnd::fail(Breach breach) noexcept {
     return false;
 }
 
-// mutants: copyrpc-ring-end-next
 bool RingEnd::next(Taken& taken) noexcept {
     if (messages_left_ == 0) {
         return false;

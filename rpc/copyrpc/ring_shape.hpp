@@ -61,10 +61,8 @@ public:
     [[nodiscard]] constexpr std::uint32_t promise_max() const noexcept { return blocks_ / 4; }
     // Returns the largest part of a promise for one request. A promise that is short by less than a step is not
     // renewed.
-    // mutants: copyrpc-ring-shape-charge-max
     [[nodiscard]] constexpr std::uint32_t charge_max() const noexcept { return promise_max() - grant_step(); }
     [[nodiscard]] constexpr std::uint32_t grant_step() const noexcept { return blocks_ / 16; }
-    // mutants: copyrpc-ring-shape-return-step
     [[nodiscard]] constexpr std::uint32_t return_step() const noexcept { return blocks_ / 8; }
     // Returns the number of blocks that only empty batches may take.
     [[nodiscard]] constexpr std::uint32_t kept_for_empty() const noexcept { return std::min(blocks_ / 16, 8U); }

@@ -55,7 +55,6 @@ public:
 
     // True if messages wait, and the peer can receive them. With `news` the batch also carries facts for which the peer
     // may be waiting.
-    // mutants: copyrpc-send-ledger-has-batch
     [[nodiscard]] bool has_batch(bool news) const noexcept {
         return (closed_ || open_.messages != 0) && receives_ > (news || flow_ == Flow::Read ? 0U : 1U);
     }
@@ -103,7 +102,6 @@ private:
     RingPosition place(std::uint32_t blocks) noexcept;
     // A promise may come before the answers that it renews. These answers wait for receive requests in the next batch.
     // With them wait answers to requests that the new promise has allowed.
-    // mutants: copyrpc-send-ledger-most-promised
     [[nodiscard]] std::uint32_t most_promised() const noexcept { return 3 * own_ring_.promise_max(); }
 
     RingShape ring_;

@@ -28,7 +28,6 @@ bool SendLedger::joins_open(std::uint32_t blocks) const noexcept {
 }
 
 // Returns how far the head moves for a message: by its blocks. A batch of its own adds the header and the waste.
-// mutants: copyrpc-send-ledger-advance-of
 std::uint32_t SendLedger::advance_of(std::uint32_t blocks) const noexcept {
     if (joins_open(blocks)) {
         return blocks;
@@ -38,7 +37,6 @@ std::uint32_t SendLedger::advance_of(std::uint32_t blocks) const noexcept {
     return whole <= to_end ? whole : to_end + whole;
 }
 
-// mutants: copyrpc-send-ledger-judge-request
 Room SendLedger::judge_request(std::uint32_t blocks, std::uint32_t charge) const noexcept {
     if (blocks > ring_.message_max() || charge > own_ring_.charge_max()) {
         return Room::TooLong;
@@ -61,7 +59,6 @@ RingPosition SendLedger::take_request(std::uint32_t blocks, std::uint32_t charge
 }
 
 // With Flow::Read a promise counts answers, of any length. An answer that no ring can hold would wait for ever.
-// mutants: copyrpc-send-ledger-on-request
 bool SendLedger::on_request(std::uint32_t charge) noexcept {
     if (charge < 2 || cost_of(flow_, charge) > promised_ - asked_) {
         return false;
@@ -73,13 +70,11 @@ bool SendLedger::on_request(std::uint32_t charge) noexcept {
     return true;
 }
 
-// mutants: copyrpc-send-ledger-on-answer
 void SendLedger::on_answer(std::uint32_t charge) noexcept {
     charged_ -= cost_of(flow_, charge);
     balance_ += flow_ == Flow::Read ? 1 : 0;
 }
 
-// mutants: copyrpc-send-ledger-take-answer
 RingPosition SendLedger::take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept {
     CAIRN_ASSERT(blocks < charge && cost_of(flow_, charge) <= asked_ && fits_answer(blocks));
     promised_ -= flow_ == Flow::Credit ? charge : 0;
@@ -87,7 +82,6 @@ RingPosition SendLedger::take_answer(std::uint32_t blocks, std::uint32_t charge)
     return place(blocks);
 }
 
-// mutants: copyrpc-send-ledger-place
 RingPosition SendLedger::place(std::uint32_t blocks) noexcept {
     if (!joins_open(blocks)) {
         if (open_.messages != 0) {
@@ -120,7 +114,6 @@ Batch SendLedger::take_batch() noexcept {
     return batch;
 }
 
-// mutants: copyrpc-send-ledger-has-room-for-empty
 bool SendLedger::has_room_for_empty() const noexcept {
     return flow_ == Flow::Credit && !closed_ && open_.messages == 0 && receives_ != 0 &&
            in_flight() + 1 + 2 * promised_ <= ring_.blocks();
@@ -135,7 +128,6 @@ Batch SendLedger::take_empty() noexcept {
     return batch;
 }
 
-// mutants: copyrpc-send-ledger-grantable
 std::uint32_t SendLedger::grantable() const noexcept {
     const std::uint32_t kept = in_flight() + ring_.kept_for_empty();
     const std::uint32_t most = kept < ring_.blocks() ? (ring_.blocks() - kept) / 2 : 0;
@@ -149,7 +141,6 @@ std::uint32_t SendLedger::grant() noexcept {
     return granted;
 }
 
-// mutants: copyrpc-send-ledger-on-header
 bool SendLedger::on_header(std::uint32_t returned, std::uint32_t granted, std::uint32_t receives) noexcept {
     if (returned > sent_ - returned_ || granted > most_promised() - balance_ - charged_ ||
         receives > receives_max_ - receives_) {
@@ -161,7 +152,6 @@ bool SendLedger::on_header(std::uint32_t returned, std::uint32_t granted, std::u
     return true;
 }
 
-// mutants: copyrpc-send-ledger-on-word
 bool SendLedger::on_word(const ConsumerWord& word) noexcept {
     const std::uint32_t blocks = word.blocks - static_cast<std::uint32_t>(returned_.block);
     const std::uint32_t batches = word.batches - batches_known_;

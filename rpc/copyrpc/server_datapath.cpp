@@ -45,7 +45,6 @@ std::uint32_t Server::take_place() {
     --kept_;
 }
 
-// mutants: copyrpc-server-take
 [[gnu::always_inline]] inline void Server::take(Session& session, const RingEnd::Taken& taken, Instant came,
                                                 Instant now) noexcept {
     const Message& message = taken.message;
@@ -84,7 +83,6 @@ std::uint32_t Server::take_place() {
     }
 }
 
-// mutants: copyrpc-server-on-request
 std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept {
     const Message& message = taken.message;
     if ((message.elsewhere && !message.elsewhere->is_sound(config_.message_bytes_max)) ||
@@ -101,7 +99,6 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
     return std::nullopt;
 }
 
-// mutants: copyrpc-server-on-fetched
 void Server::on_fetched(Fetch& fetched, Instant now) noexcept {
     rpc::JobRequest& work = fetched.work;
     Kept* const kept = find(work.handle);
@@ -115,7 +112,6 @@ void Server::on_fetched(Fetch& fetched, Instant now) noexcept {
     }
 }
 
-// mutants: copyrpc-server-execute
 void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
     const auto& type = types_[work.type];
     const RequestHandle& handle = work.handle;
@@ -153,7 +149,6 @@ bool Server::retain(const RequestHandle& handle) noexcept {
     return true;
 }
 
-// mutants: copyrpc-server-has-read
 void Server::has_read(const RequestHandle& handle) noexcept {
     if (Kept* const kept = find(handle); kept != nullptr) {
         Session& session = *kept->session;
@@ -183,7 +178,6 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
 }
 
 // Sends the reserved answer. If reserve() found no room, there is no answer.
-// mutants: copyrpc-server-respond
 bool Server::respond(const RequestHandle& handle) noexcept {
     Kept* const kept = find(handle);
     if (kept == nullptr) {
@@ -208,7 +202,6 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
 }
 
 // Sends an answer. A caller without room for it is notified.
-// mutants: copyrpc-server-give
 void Server::give(Kept& request, std::span<const std::uint8_t> message) noexcept {
     if (message.size() <= Message::answer_max(request.charge)) [[likely]] {
         end(request, Outcome::Answered, message);
@@ -220,7 +213,6 @@ void Server::give(Kept& request, std::span<const std::uint8_t> message) noexcept
 }
 
 // WRITEs a long answer. Its memory stays unchanged until that is done.
-// mutants: copyrpc-server-give-long
 void Server::give_long(Kept& request, std::span<const std::uint8_t> message) noexcept {
     const bool is_reserved = request.answer.valid() && message.data() == request.answer.data;
     Writing writing;
@@ -255,7 +247,6 @@ bool Server::drop(const RequestHandle& request) noexcept {
     return true;
 }
 
-// mutants: copyrpc-server-decline
 bool Server::decline(const RequestHandle& request) noexcept {
     Kept* const kept = find(request);
     if (kept == nullptr) {
@@ -276,7 +267,6 @@ bool Server::expire(const RequestHandle& handle) noexcept {
 }
 
 // Ends a request. `message` may be part of the request, whose blocks are the peer's again afterwards.
-// mutants: copyrpc-server-end
 void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
     Session& session = *request.session;
     Message answer;
@@ -290,7 +280,6 @@ void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> m
     free(request);
 }
 
-// mutants: copyrpc-server-put
 void Server::put(Session& session, const Message& answer, std::uint16_t charge) noexcept {
     if (!session.has_late() && session.rings->fits_answer(answer)) [[likely]] {
         session.rings->put_answer(answer, charge);
@@ -299,7 +288,6 @@ void Server::put(Session& session, const Message& answer, std::uint16_t charge) 
     }
 }
 
-// mutants: copyrpc-server-serve-late
 bool Server::serve_late(Session& session, Instant now) noexcept {
     const bool all = late_.serve(session);
     while (session.is_open() && !session.late->requests.empty()) {
@@ -313,7 +301,6 @@ bool Server::serve_late(Session& session, Instant now) noexcept {
     return all;
 }
 
-// mutants: copyrpc-server-forget
 void Server::forget(Session& session) noexcept {
     while (!session.kept.empty()) {
         free(requests_[session.kept.first]);

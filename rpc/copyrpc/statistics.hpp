@@ -18,7 +18,6 @@ namespace cairn::copyrpc {
 struct BatchSizes {
     static constexpr std::size_t kClasses = 12;
 
-    // mutants: copyrpc-batch-sizes-count
     void count(std::uint32_t messages) noexcept {
         ++batches[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(messages)), kClasses - 1)];
     }

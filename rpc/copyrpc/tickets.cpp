@@ -14,7 +14,6 @@ Tickets::Tickets(std::uint32_t tickets, verbs::Device& device, rpc::MsgPool& poo
     }
 }
 
-// mutants: copyrpc-tickets-lend
 bool Tickets::lend(Session& session, std::span<const std::uint8_t> request, std::uint32_t answer_bytes) {
     std::unique_ptr<Loan> loan = lender_.lend(*session.pd, session.outstanding.lent_bytes, request, answer_bytes);
     if (loan == nullptr) {
@@ -37,7 +36,6 @@ std::uint32_t Tickets::take(Session& session, std::uint32_t call, std::uint32_t 
     return index;
 }
 
-// mutants: copyrpc-tickets-find
 std::uint32_t Tickets::find(const Session& session, std::uint32_t number) const noexcept {
     const std::uint32_t index = number & kTicketMask;
     if (index >= tickets_.size()) {
@@ -55,7 +53,6 @@ void Tickets::give_up(Session& session, std::uint32_t index) noexcept {
     given_up_.add(bytes);
 }
 
-// mutants: copyrpc-tickets-is-held-up
 bool Tickets::is_held_up(Session& session, std::size_t sessions) const noexcept {
     Outstanding& own = session.outstanding;
     const GivenUp& held = own.given_up;

@@ -79,7 +79,6 @@ private:
     bool lacks_memory_ = false;
 };
 
-// mutants: copyrpc-tickets-free
 inline std::unique_ptr<Loan> Tickets::free(Session& session, std::uint32_t index) noexcept {
     Outstanding& own = session.outstanding;
     Ticket& ticket = tickets_[index];

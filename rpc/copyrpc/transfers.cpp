@@ -21,14 +21,12 @@ SessionTransfers& transfers_of(Session& session) {
 
 }  // namespace
 
-// mutants: copyrpc-has-share
 bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t of_session,
                std::uint64_t bytes) noexcept {
     const std::uint64_t share = pool.capacity_bytes() / kSharesOfPool;
     return (taken_bytes == 0 || taken_bytes + bytes <= share) && (of_session == 0 || of_session + bytes <= share / 2);
 }
 
-// mutants: copyrpc-transfers-has-room
 bool Transfers::has_room(const SessionTransfers& own, std::uint64_t bytes) const noexcept {
     return has_share(pool_, taken_bytes_, own.taken_bytes, bytes);
 }
@@ -37,7 +35,6 @@ void Transfers::fetch(Session& session, Fetch fetch) {
     transfers_of(session).fetches.push_back(std::move(fetch));
 }
 
-// mutants: copyrpc-transfers-puts-off
 bool Transfers::puts_off(const Session& session) const noexcept {
     const SessionTransfers* const own = session.transfers.get();
     return own != nullptr && (!own->fetches.empty() || !has_room(*own, 1));
@@ -58,7 +55,6 @@ bool Transfers::give_key(Session& session, Transfer& transfer, verbs::Rights rig
 }
 
 // Gives memory to a request. Returns false if there is none for it now.
-// mutants: copyrpc-transfers-begin
 bool Transfers::begin(Session& session, Fetch& fetch) noexcept {
     SessionTransfers& own = *session.transfers;
     if (!has_room(own, fetch.place.bytes)) {
@@ -76,7 +72,6 @@ bool Transfers::begin(Session& session, Fetch& fetch) noexcept {
 }
 
 // Reads one request after the other. A request that waits for memory lets no later one pass.
-// mutants: copyrpc-transfers-post-reads
 bool Transfers::post_reads(Session& session) noexcept {
     SessionTransfers& own = *session.transfers;
     for (std::size_t i = 0; i < own.fetches.size() && i < kFetchesMost; ++i) {
@@ -102,7 +97,6 @@ bool Transfers::post_reads(Session& session) noexcept {
 }
 
 // Ends the oldest request if its caller has given it up. Executes it if it only waited. Returns true if it did either.
-// mutants: copyrpc-transfers-serve-oldest
 bool Transfers::serve_oldest(Session& session, Instant now) noexcept {
     SessionTransfers* const own = session.transfers.get();
     if (own == nullptr || own->fetches.empty() || own->fetches.front().key != nullptr) {
@@ -162,7 +156,6 @@ bool Transfers::serve(Session& session, Instant now) noexcept {
     return post_reads(session) && written;
 }
 
-// mutants: copyrpc-transfers-on-read
 void Transfers::on_read(Session& session, Instant now) noexcept {
     SessionTransfers& own = *session.transfers;
     --own.reads;
@@ -178,7 +171,6 @@ void Transfers::on_read(Session& session, Instant now) noexcept {
     server_.on_fetched(done, now);
 }
 
-// mutants: copyrpc-transfers-on-written
 void Transfers::on_written(Session& session) noexcept {
     SessionTransfers& own = *session.transfers;
     --own.writes;
@@ -205,7 +197,6 @@ void Transfers::release(Session& session, rpc::MsgBuffer& fetched) noexcept {
     }
 }
 
-// mutants: copyrpc-transfers-forget
 void Transfers::forget(Session& session) noexcept {
     if (session.transfers == nullptr) {
         return;

@@ -71,7 +71,6 @@ void Client::fail_calls(Session& session, CallStatus status, Instant now) noexce
 }
 
 // Ends calls. Their completions may still answer requests, but neither open sessions nor post.
-// mutants: erpc-client-end-awaited-calls
 void Client::end_awaited_calls(Instant now) noexcept {
     sessions_.open_no_more();
     for (std::size_t place = 0; place < sessions_.open_count(); ++place) {
@@ -83,7 +82,6 @@ void Client::end_awaited_calls(Instant now) noexcept {
     calls_.end_awaited([this, now](std::uint32_t index) { end_call(index, CallStatus::Disconnected, now); });
 }
 
-// mutants: erpc-client-on-refused
 void Client::on_refused(Session& session, const Control& control, Instant now) noexcept {
     ClientSlot* const slot =
         session.client != nullptr ? &session.client->slots[control.request_number % kSlotsPerSession] : nullptr;
@@ -130,7 +128,6 @@ void Client::on_refused(Session& session, const Control& control, Instant now) n
     }
 }
 
-// mutants: erpc-client-scan
 void Client::scan(bool losses_count, Instant now) noexcept {
     serve_stall_queue(now);
     if (losses_count) {

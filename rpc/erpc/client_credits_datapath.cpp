@@ -20,7 +20,6 @@ void Client::serve_stall_queue(Instant now) noexcept {
 // holds memory go first, since the others may wait for that very memory. Either group begins after the slot that got a
 // credit last. Otherwise one slot would go on alone, and the server would give up the messages that the others have
 // read in part.
-// mutants: erpc-client-serve-stalled
 void Client::serve_stalled(Session& session, Instant now) noexcept {
     ClientSession& client = *session.client;
     const std::uint32_t first = client.credit_turn;

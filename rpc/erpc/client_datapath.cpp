@@ -44,7 +44,6 @@ void Client::start(Session& session, std::uint32_t call, Instant now) noexcept {
 }
 
 // Sends the slot's request for the first time, or again if the slot gave its credit up. A credit is free.
-// mutants: erpc-client-send-first
 void Client::send_first(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     if (slot.state == SlotState::Yielded) [[unlikely]] {
@@ -68,7 +67,6 @@ void Client::send_first(Session& session, ClientSlot& slot, Instant now) noexcep
 }
 
 // Sends or resends a request of one packet. Without a buffer the retransmission timer tries again.
-// mutants: erpc-client-send-request
 void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexcept {
     const Call& call = calls_[slot.call];
     slot.last_sent = now;
@@ -90,7 +88,6 @@ void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexc
     writer_.send(session, buffer, header, call.request, now);
 }
 
-// mutants: erpc-client-on-response
 void Client::on_response(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     if (session.client == nullptr) [[unlikely]] {
@@ -120,7 +117,6 @@ void Client::on_response(const Arrival& arrival) noexcept {
 }
 
 // Frees the slot and its credit first, so that the completion may post or disconnect.
-// mutants: erpc-client-complete
 void Client::complete(Session& session, ClientSlot& slot, CallStatus status, std::span<const std::uint8_t> response,
                       Instant now) noexcept {
     if (const auto& request = calls_[slot.call].request; request.size() >= kTailBytes) [[unlikely]] {

@@ -16,7 +16,6 @@ void ClientTransfers::hold_back(Session& session, ClientSlot& slot) noexcept {
     client.move(slot, SlotState::HeldBack);
 }
 
-// mutants: erpc-client-transfers-run-wheel
 void ClientTransfers::run_wheel(Instant now) noexcept {
     wheel_->advance(now, [this, now](const PacedSession& paced) {
         Session& session = client_.sessions_[SessionId{paced.session}];

@@ -43,7 +43,6 @@ struct ClientSession {
     // Change a slot's state; no other function does. The second one is for callers that know the slot's index and
     // state: with constants it takes half the instructions.
     void move(ClientSlot& slot, SlotState to) noexcept { move(slot, slot.index(), slot.state, to); }
-    // mutants: erpc-client-session-move
     void move(ClientSlot& slot, std::uint32_t index, SlotState from, SlotState to) noexcept {
         const auto bit = static_cast<std::uint8_t>(1U << index);
         members[static_cast<std::size_t>(from)] ^= bit;
@@ -67,7 +66,6 @@ struct ClientSession {
     }
     // Frees the slot, whose credit is back already. Returns its call. The slot uses a request number again if no server
     // can have seen that number.
-    // mutants: erpc-client-session-free-slot
     [[nodiscard]] std::uint32_t free_slot(ClientSlot& slot) noexcept {
         move(slot, SlotState::Free);
         if (slot.may_be_known()) {
@@ -103,7 +101,6 @@ struct ClientSession {
     }
     // Returns the retransmission timeout of a request that was sent `sends` times. It follows from the round trips,
     // doubles with each resend, and lies in [kRtoMin, kRtoMax].
-    // mutants: erpc-client-session-rto
     [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
         return std::min(round_trip.timeout(sends == 0 ? 0U : sends - 1U), kRtoMax);
     }
@@ -116,7 +113,6 @@ struct ClientSession {
         return !in_wheel && paid.may_send(now);
     }
     // Charges the flow for a packet that puts `bytes` on the network.
-    // mutants: erpc-client-session-charge
     void charge(std::size_t bytes, Instant now) noexcept {
         if (control != nullptr && !control->is_uncongested()) [[unlikely]] {
             control->on_sent(bytes, now);

@@ -36,7 +36,6 @@ public:
     void on_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
 
     // Begins a turn, before its packets are taken: their round trips may include a pause of our own.
-    // mutants: erpc-client-transfers-begin-turn
     void begin_turn(Instant now) noexcept {
         if (wheel_ != nullptr) [[unlikely]] {
             pauses_.on_turn(now);

@@ -35,7 +35,6 @@ bool ClientTransfers::begin(ClientSession& client, ClientSlot& slot) noexcept {
     return true;
 }
 
-// mutants: erpc-client-transfers-end
 rpc::MsgBuffer ClientTransfers::end(ClientSession& client, ClientSlot& slot) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     client.credits = static_cast<std::uint16_t>(client.credits + transfer.outstanding());
@@ -113,7 +112,6 @@ void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint3
 // Congestion control gets the round trip less the time that either host may have held the packet or its answer. A slow
 // host makes round trips long, too, but the credits hold back what is sent to it. The first packet of a response gives
 // no sample for congestion control, since it has waited for the handler.
-// mutants: erpc-client-transfers-sample
 void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint32_t number, HeldTime held,
                              Instant now) noexcept {
     const ClientTransfer& transfer = *slot.transfer;
@@ -133,7 +131,6 @@ void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint
     }
 }
 
-// mutants: erpc-client-transfers-note-answered
 void ClientTransfers::note_answered(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const bool held_credit = number < transfer.sent;
@@ -145,7 +142,6 @@ void ClientTransfers::note_answered(Session& session, ClientSlot& slot, std::uin
     }
 }
 
-// mutants: erpc-client-transfers-on-credit-return
 void ClientTransfers::on_credit_return(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     const CreditReturn said = CreditReturn::of(arrival.header);
@@ -180,7 +176,6 @@ void ClientTransfers::on_credit_return(const Arrival& arrival) noexcept {
 
 // Goes on after some packets of the call were answered. If other messages of the session wait to go on, the call waits
 // its turn for the new credits.
-// mutants: erpc-client-transfers-go-on
 void ClientTransfers::go_on(Session& session, ClientSlot& slot, Instant now) noexcept {
     resend_overtaken(session, slot, now);
     if ((session.client->stalled_under_way() & ~(1U << slot.index())) != 0) [[unlikely]] {
@@ -191,7 +186,6 @@ void ClientTransfers::go_on(Session& session, ClientSlot& slot, Instant now) noe
 }
 
 // Sends each overtaken number again once, without waiting for the timeout. Both ends must hold early packets for that.
-// mutants: erpc-client-transfers-resend-overtaken
 void ClientTransfers::resend_overtaken(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t end = transfer.answered.end();
@@ -210,7 +204,6 @@ void ClientTransfers::resend_overtaken(Session& session, ClientSlot& slot, Insta
 }
 
 // Sends again from the oldest missing number on, but not the numbers that were answered.
-// mutants: erpc-client-transfers-on-timeout
 void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     ClientTransfer& transfer = *slot.transfer;
@@ -233,7 +226,6 @@ void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now
     client_.serve_stalled(session, now);
 }
 
-// mutants: erpc-client-transfers-restart
 void ClientTransfers::restart(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     ++client_.statistics_.calls_restarted;
@@ -284,7 +276,6 @@ bool ClientTransfers::adopt(Session& session, ClientSlot& slot) noexcept {
     return true;
 }
 
-// mutants: erpc-client-transfers-on-response-packet
 void ClientTransfers::on_response_packet(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     const Header& header = arrival.header;

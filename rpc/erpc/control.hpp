@@ -74,7 +74,6 @@ struct Control {
     std::uint64_t cookie = 0;
     std::uint64_t request_number = 0;  // bits of kRequestNumberMask
 
-    // mutants: erpc-control-known
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
                raw.type <= static_cast<std::uint8_t>(ControlType::RequestRefused) &&
@@ -112,7 +111,6 @@ struct Control {
     }
     // Returns the bytes after the header, zeros at their end included. `packet_bytes`: payload of a packet of the path
     // MTU.
-    // mutants: erpc-control-payload-bytes
     [[nodiscard]] std::uint32_t payload_bytes(std::uint32_t packet_bytes) const noexcept {
         const bool fills = type == ControlType::Accepted || (type == ControlType::Connect && cookie != 0);
         return fills ? packet_bytes : static_cast<std::uint32_t>(sizeof(RawControl));

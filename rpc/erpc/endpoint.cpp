@@ -62,7 +62,6 @@ Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::Ms
       pauses_(config.peer_timeout),
       registration_(worker.counters().add(statistics_.list_counters())) {}
 
-// mutants: erpc-endpoint-destruct
 Endpoint::~Endpoint() {
     if (qp_ == nullptr) {
         return;  // the endpoint was never completed
@@ -97,7 +96,6 @@ void Endpoint::on_timeout(Instant now) noexcept {
     control_.scan(pauses_.listening_from(), now);
 }
 
-// mutants: erpc-endpoint-next-deadline
 Instant Endpoint::next_deadline() const noexcept {
     const Instant paced = client_.transfers().next_deadline();
     if (paced != Instant::never()) {

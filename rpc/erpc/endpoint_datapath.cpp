@@ -17,7 +17,6 @@ bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcep
 // DCQCN. `marked`: a switch marked the peer's packet. `told`: the peer reports by BECN that a packet of ours was
 // marked. A server passes a mark on by BECN in its next packet. A client with a controller slows down itself, since it
 // had asked for the marked response.
-// mutants: erpc-endpoint-on-congestion
 void on_congestion(Session& session, bool marked, bool told, Statistics& statistics, Instant now) noexcept {
     const bool due = marked && session.notification.on_marked(now);
     roce::CongestionControl* const control = session.client != nullptr ? session.client->control.get() : nullptr;
@@ -31,7 +30,6 @@ void on_congestion(Session& session, bool marked, bool told, Statistics& statist
 
 // Takes the network's marks from any packet of the peer. Only packets that are judged to be new show that the peer
 // lives.
-// mutants: erpc-endpoint-hear-network
 void hear_network(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {
     const bool marked = datagram.packet->ecn == port::kCongestionExperienced;
     const bool told = (datagram.packet->data[offsetof(wire::RawBth, resv8a)] & kBecn) != 0;

@@ -33,7 +33,6 @@ struct RawHeader {
     Be16 type_and_number;
     Be48 request_and_magic;
 
-    // mutants: erpc-raw-header-well-formed
     [[nodiscard]] bool well_formed() const noexcept {
         return version == kHeaderVersion && kind <= 1 && (request_and_magic.get() & 0xfU) == kMagic;
     }
@@ -50,7 +49,6 @@ constexpr std::uint32_t kPacketOverheadBytes =
 class HeldTime {
 public:
     HeldTime() noexcept = default;
-    // mutants: erpc-header-held-time
     [[nodiscard]] static constexpr HeldTime of(Duration held) noexcept {
         return from_wire(static_cast<std::uint8_t>(std::clamp<std::int64_t>(held.ns / kUnit.ns, 0, kLong)));
     }

@@ -32,7 +32,6 @@ public:
         std::memcpy(at, &raw, sizeof(raw));
     }
     // True for a data packet of our version.
-    // mutants: erpc-first-word-is-data
     [[nodiscard]] bool is_data() const noexcept { return value_ >> 48U == kData >> 48U; }
     [[nodiscard]] std::uint8_t request_type() const noexcept { return static_cast<std::uint8_t>(value_ >> 40U); }
     [[nodiscard]] std::uint32_t message_bytes() const noexcept {

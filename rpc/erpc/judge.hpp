@@ -20,7 +20,6 @@ enum class RequestVerdict : std::uint8_t {
 
 // Returns how far `number` is ahead of `current`. Request numbers begin anywhere and wrap to 0. A distance of more than
 // half their range means that `number` is before `current`.
-// mutants: erpc-numbers-ahead
 [[nodiscard]] constexpr std::uint64_t numbers_ahead(std::uint64_t number, std::uint64_t current) noexcept {
     return (number - current) & kRequestNumberMask;
 }
@@ -28,7 +27,6 @@ enum class RequestVerdict : std::uint8_t {
 // How far a slot's number may jump without confirmation. Cancelled requests that never arrived leave gaps.
 constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096;
 
-// mutants: erpc-judge-request
 [[nodiscard]] constexpr RequestVerdict judge_request(ServerSlotState state, std::uint64_t current, const Header& header,
                                                      std::size_t payload_bytes) noexcept {
     const std::uint64_t ahead = numbers_ahead(header.request_number, current);
@@ -93,7 +91,6 @@ struct PacketRules {
     bool selective;  // packets that arrive early are held
 };
 
-// mutants: erpc-judge-request-packet
 [[nodiscard]] inline PacketVerdict judge_request_packet(const ServerSlot& slot, const Header& header,
                                                         std::size_t payload_bytes, const PacketRules& rules) noexcept {
     const std::uint64_t ahead = numbers_ahead(header.request_number, slot.request_number);
@@ -133,7 +130,6 @@ struct PacketRules {
 
 enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
 
-// mutants: erpc-judge-response
 [[nodiscard]] inline ResponseVerdict judge_response(const ClientSlot& slot, const Header& header,
                                                     std::size_t payload_bytes) noexcept {
     if (slot.call == kNone || !slot.may_be_known() || header.request_number != slot.request_number) {
@@ -146,7 +142,6 @@ enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
 }
 
 // Returns the packet's index in the response. Returns kNone if the packet contradicts what is known of the response.
-// mutants: erpc-judge-response-packet
 [[nodiscard]] inline std::uint32_t judge_response_packet(const ClientSlot& slot, const Header& header,
                                                          std::size_t payload_bytes,
                                                          std::uint32_t packet_bytes) noexcept {

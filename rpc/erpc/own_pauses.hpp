@@ -12,7 +12,6 @@ public:
 
     // Called each scan. After a pause of our own, the answers still lie in the port's ring. So losses do not count for
     // a while.
-    // mutants: erpc-own-pauses-on-scan
     void on_scan(Instant now) noexcept {
         const Duration away = now - last_scan_;
         // The second condition lets losses count in between, so that a worker whose turns are all long notices them.

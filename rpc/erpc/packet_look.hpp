@@ -20,7 +20,6 @@ public:
     PacketLook() noexcept = default;
     // True if the packet has this look. `packet` has at least the headers, and `first` is its first word. The
     // comparison is in place: to build a second look takes seven instructions more.
-    // mutants: erpc-packet-look-is-of
     [[nodiscard]] bool is_of(const port::PacketRef& packet, FirstWord first) const noexcept {
         return start_ == start_of(packet) && source_ == roce::KnownStart::word_of(packet.data) && first_ == first &&
                port_ == port_word_of(packet);

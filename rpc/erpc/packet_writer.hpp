@@ -94,7 +94,6 @@ private:
 };
 
 // Writes BTH and DETH from the session's template, and the pad after the payload. Returns where our header goes.
-// mutants: erpc-packet-writer-begin-packet
 [[gnu::always_inline]] inline std::uint8_t* PacketWriter::begin_packet(Session& session, const port::PacketRef& buffer,
                                                                        std::size_t payload_bytes) noexcept {
     const std::size_t bytes = room_for(payload_bytes);

@@ -31,11 +31,9 @@ public:
     }
 
 private:
-    // mutants: erpc-cookies-period-of
     [[nodiscard]] static std::uint64_t period_of(Instant now) noexcept {
         return static_cast<std::uint64_t>(now.ns / kCookieLife.ns);
     }
-    // mutants: erpc-cookies-hash
     [[nodiscard]] std::uint64_t hash(const roce::UdAddress& from, std::uint64_t token,
                                      std::uint64_t period) const noexcept {
         const port::PathKey& path = from.path->key();

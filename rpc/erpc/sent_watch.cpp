@@ -23,7 +23,6 @@ void SentWatch::find_overdue(Instant now) noexcept {
 
 // Notes the session's slots that count as lost. Returns when to look again, or Instant::never() if none of its packets
 // is on its way.
-// mutants: erpc-sent-watch-look-at
 Instant SentWatch::look_at(const Session& session, Instant now) noexcept {
     const ClientSession& client = *session.client;
     const auto free_slots = static_cast<std::uint8_t>(std::popcount(client.in(SlotState::Free)));

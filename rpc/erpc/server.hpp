@@ -21,7 +21,6 @@ class Endpoint;
 using HandlerTable = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
 
 // Returns why a slot's last request gets no answer.
-// mutants: erpc-server-why-unanswered
 [[nodiscard]] inline RefuseReason why_unanswered(const ServerSlot& slot) noexcept {
     return slot.state == ServerSlotState::Declined ? RefuseReason::NotExecuted : RefuseReason::AnswerLost;
 }
@@ -74,7 +73,6 @@ private:
                reply_slot_->request_number == handle.request_number;
     }
     // True if the slot of the running request has memory for `bytes`.
-    // mutants: erpc-server-has-room-for
     [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
         return bytes != 0 && bytes <= reply_slot_->response.capacity;
     }
@@ -106,7 +104,6 @@ private:
 };
 
 // Inlined: a call of its own would cost a small request 30 instructions.
-// mutants: erpc-server-run-handler
 [[gnu::always_inline]] inline void Server::run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet,
                                                        std::span<const std::uint8_t> payload, Instant now) noexcept {
     const auto& handler = handlers_[slot.request_type];

@@ -41,7 +41,6 @@ void Server::end_session(Session& session) noexcept {
     }
 }
 
-// mutants: erpc-server-on-request
 void Server::on_request(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     if (session.server == nullptr) [[unlikely]] {
@@ -82,7 +81,6 @@ void Server::on_request(const Arrival& arrival) noexcept {
 
 // Executes a new request of the slot. Without a job for it or room for its answer the request is put off, and the
 // client asks again.
-// mutants: erpc-server-execute
 void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
     const Header& header = arrival.header;
     const auto& entry = handlers_[header.request_type];
@@ -125,7 +123,6 @@ void Server::keep(const RequestHandle& request) noexcept {
     }
 }
 
-// mutants: erpc-server-drop
 bool Server::drop(const RequestHandle& request) noexcept {
     return refuse(request, pauses_.last_scan());
 }
@@ -136,7 +133,6 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
 }
 
 // Returns the slot of a request whose handler has returned without an answer, or nullptr.
-// mutants: erpc-server-slot-of-earlier
 [[gnu::noinline]] ServerSlot* Server::slot_of_earlier(const RequestHandle& handle) noexcept {
     if (!sessions_.knows(handle.session)) {
         return nullptr;
@@ -165,7 +161,6 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
 }
 
 // Returns the slot of a request that has no answer yet, with memory for one of `bytes`; or nullptr.
-// mutants: erpc-server-slot-with-room
 ServerSlot* Server::slot_with_room(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     ServerSlot* const slot = executing_slot(handle);
     if (slot == nullptr) {
@@ -204,7 +199,6 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return true;
 }
 
-// mutants: erpc-server-answer-slowly
 [[gnu::noinline]] bool Server::answer_slowly(const RequestHandle& handle, std::span<const std::uint8_t> message,
                                              Instant now) noexcept {
     if (message.size() > max_message_bytes_) {
@@ -223,7 +217,6 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
 
 // Sends `message`, which the slot keeps, as the answer to the running handler's request. A small message goes in the
 // request's own buffer, which is still in the cache.
-// mutants: erpc-server-respond-running
 [[gnu::always_inline]] inline void Server::respond_running(Session& session, ServerSlot& slot,
                                                            std::span<const std::uint8_t> message,
                                                            Instant now) noexcept {
@@ -243,7 +236,6 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
                        SecondWord::of(PacketType::Response, slot.request_number), message, now);
 }
 
-// mutants: erpc-server-respond-late
 [[gnu::noinline]] bool Server::respond_late(const RequestHandle& handle, Instant now) noexcept {
     ServerSlot* const slot = slot_of_earlier(handle);
     if (slot == nullptr) {
@@ -255,7 +247,6 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
 
 // Sends an answer for the first time. If reserve() found no room, there is no answer. Its length then exceeds all
 // others, so that it comes here.
-// mutants: erpc-server-send-first-time
 [[gnu::noinline]] void Server::send_first_time(Session& session, ServerSlot& slot, port::PacketRef* request,
                                                Instant now) noexcept {
     slot.state = ServerSlotState::Answered;
@@ -281,7 +272,6 @@ bool Server::refuse(const RequestHandle& handle, Instant now) noexcept {
     return true;
 }
 
-// mutants: erpc-server-decline
 bool Server::decline(const RequestHandle& request) noexcept {
     ServerSlot* const slot = executing_slot(request);
     if (slot == nullptr) {

@@ -25,7 +25,6 @@ ServerJobs::~ServerJobs() {
     pool_->detach();
 }
 
-// mutants: erpc-server-jobs-prepare
 rpc::BackgroundJob* ServerJobs::prepare(std::uint8_t type, const ServerSlot& slot,
                                         std::span<const std::uint8_t> copied) noexcept {
     const auto& entry = server_.handlers_[type];
@@ -59,7 +58,6 @@ rpc::BackgroundJob* ServerJobs::prepare(std::uint8_t type, const ServerSlot& slo
 }
 
 // Settles the slot's last answer: its buffer goes with the job, or back to the pool.
-// mutants: erpc-server-jobs-submit
 void ServerJobs::submit(Session& session, ServerSlot& slot, rpc::BackgroundJob& job) noexcept {
     if (job.response.valid()) {
         server_.messages_.forget_answer(slot);
@@ -76,7 +74,6 @@ void ServerJobs::submit(Session& session, ServerSlot& slot, rpc::BackgroundJob& 
     pool_->submit(job);
 }
 
-// mutants: erpc-server-jobs-answer-finished
 void ServerJobs::answer_finished(Instant now) noexcept {
     while (rpc::BackgroundJob* const job = pool_->poll_finished(now)) {
         server_.pool_.release(job->request);

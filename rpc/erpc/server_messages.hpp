@@ -82,7 +82,6 @@ public:
     // Lets the slot go on to request `number`. Afterwards no packet that waits refers to the last answer. The next
     // request proves that the client read that answer, with three exceptions. The answer was sent again, it was sent in
     // this very turn, or requests were skipped.
-    // mutants: erpc-server-messages-retire-answer
     void retire_answer(ServerSlot& slot, std::uint64_t number) noexcept {
         if (slot.resent || slot.answered_turn == turn_ ||
             numbers_ahead(number, slot.request_number) != kSlotsPerSession) [[unlikely]] {
@@ -106,7 +105,6 @@ public:
     void release(ServerSlots& slots) noexcept;
     // Notes that a part of the slot's answer leaves, for the first time or again. While memory is scarce, sending it
     // again does not prolong its time.
-    // mutants: erpc-server-messages-note-sent
     void note_sent(ServerSlot& slot, bool again, Instant now) const noexcept {
         if (!again || now >= scarce_until_) {
             slot.answered_us = microseconds_of(now);

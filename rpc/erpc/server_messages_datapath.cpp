@@ -26,7 +26,6 @@ std::uint8_t ServerMessages::share_of(const Session& session) const noexcept {
 
 // True if the request is within its host's half of the memory and its session's quarter. Neither limit refuses the
 // first request.
-// mutants: erpc-server-messages-within-share
 bool ServerMessages::within_share(const Session& session, std::uint8_t source, std::uint64_t bytes) const noexcept {
     const std::uint64_t capacity = pool_.capacity_bytes();
     const Holding& host = by_source_[source];
@@ -38,7 +37,6 @@ bool ServerMessages::within_share(const Session& session, std::uint8_t source, s
            (own == 0 || own + bytes <= capacity / 4);
 }
 
-// mutants: erpc-server-messages-begin-request
 bool ServerMessages::begin_request(Session& session, ServerSlot& slot, const Header& header, Instant now) noexcept {
     end_request(slot);  // its client gave it up
     const std::uint8_t source = share_of(session);
@@ -91,7 +89,6 @@ rpc::MsgBuffer ServerMessages::give_back(ServerSlot& slot) noexcept {
     return request;
 }
 
-// mutants: erpc-server-messages-end-request
 void ServerMessages::end_request(ServerSlot& slot) noexcept {
     if (slot.state == ServerSlotState::Receiving) {
         rpc::MsgBuffer request = give_back(slot);
@@ -106,7 +103,6 @@ rpc::MsgBuffer ServerMessages::take_request(ServerSlot& slot) noexcept {
     return request;
 }
 
-// mutants: erpc-server-messages-skip-to
 void ServerMessages::skip_to(ServerSlot& slot, std::uint64_t number) noexcept {
     const std::uint64_t ahead = numbers_ahead(number, slot.request_number);
     if (slot.state == ServerSlotState::Executing || ahead <= kMaxRequestJump || ahead > kRequestNumberMask / 2) {
@@ -120,7 +116,6 @@ void ServerMessages::skip_to(ServerSlot& slot, std::uint64_t number) noexcept {
 
 // Lets slots that hold memory take turns with slots that found none. Otherwise the first ones would keep memory for
 // ever.
-// mutants: erpc-server-messages-has-room
 bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept {
     if (wanted_.bytes != 0 && yields_left_ != 0 && slot.response.valid()) {
         --yields_left_;
@@ -137,7 +132,6 @@ bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now
     return slot.response.capacity >= bytes || make_room(slot, bytes);
 }
 
-// mutants: erpc-server-messages-make-room
 [[gnu::noinline]] bool ServerMessages::make_room(ServerSlot& slot, std::uint32_t bytes) noexcept {
     forget_answer(slot);
     slot.response = pool_.allocate(bytes);
@@ -149,7 +143,6 @@ bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now
     return true;
 }
 
-// mutants: erpc-server-messages-forget-answer
 void ServerMessages::forget_answer(ServerSlot& slot) noexcept {
     settle({slot.response.data, slot.response.capacity});
     drop_answer(slot);
@@ -175,7 +168,6 @@ void ServerMessages::drop_answer(ServerSlot& slot) noexcept {
     }
 }
 
-// mutants: erpc-server-messages-release
 void ServerMessages::release(ServerSlots& slots) noexcept {
     const bool large = std::any_of(slots.begin(), slots.end(),
                                    [](const ServerSlot& slot) { return slot.response.capacity >= kTailBytes; });
@@ -227,7 +219,6 @@ bool ServerMessages::is_stale(const ServerSlot& slot, Instant now) const noexcep
     return microseconds_of(now) - slot.answered_us >= microseconds_of(Instant{patience.ns});
 }
 
-// mutants: erpc-server-messages-give-up-old
 void ServerMessages::give_up_old(ServerSlots& slots, Instant now) noexcept {
     if (now < patient_until_) {
         return;

@@ -17,7 +17,6 @@ namespace cairn::erpc {
 // A hash for tables whose keys hostile peers may choose. Without the secret they could choose keys that all collide.
 struct KeyedHash {
     SipKey key;
-    // mutants: erpc-keyed-hash
     [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return sip_hash(key, word); }
     [[nodiscard]] std::size_t operator()(const net::IpAddress& address) const noexcept {
         return sip_hash(key, address.words()[0], address.words()[1]);
@@ -51,7 +50,6 @@ public:
     }
 
 private:
-    // mutants: erpc-server-sessions-name-of
     [[nodiscard]] std::uint64_t name_of(const roce::UdAddress& client, std::uint64_t token) const noexcept {
         return sip_hash(names_, token, std::uint64_t{reinterpret_cast<std::uintptr_t>(client.path)},
                         std::uint64_t{client.qpn.value});

@@ -8,7 +8,6 @@
 
 namespace cairn::erpc {
 
-// mutants: erpc-server-transfers-on-request-packet
 void ServerTransfers::on_request_packet(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     const Header& header = arrival.header;
@@ -57,7 +56,6 @@ void ServerTransfers::on_request_packet(const Arrival& arrival) noexcept {
 }
 
 // Takes a packet that belongs to the request. Its size was checked.
-// mutants: erpc-server-transfers-take-packet
 void ServerTransfers::take_packet(const Arrival& arrival, ServerSlot& slot) noexcept {
     Session& session = arrival.session;
     ServerTransfer& transfer = *slot.transfer;
@@ -90,7 +88,6 @@ void ServerTransfers::take_packet(const Arrival& arrival, ServerSlot& slot) noex
 }
 
 // Executes a request that is complete. Returns false if it cannot be executed now.
-// mutants: erpc-server-transfers-execute
 bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept {
     const auto& entry = server_.handlers_[slot.request_type];
     if (entry.function != nullptr) {
@@ -128,7 +125,6 @@ void ServerTransfers::send_credit_returns(Instant now) noexcept {
     credits_due_.clear();
 }
 
-// mutants: erpc-server-transfers-send-credit-return
 void ServerTransfers::send_credit_return(Session& session, const ServerSlot& slot, std::uint32_t newest,
                                          std::uint32_t in_order, const std::array<std::uint64_t, 2>& ahead,
                                          Instant now) noexcept {
@@ -163,7 +159,6 @@ void ServerTransfers::repeat_answer(const Arrival& arrival, ServerSlot& slot) no
     }
 }
 
-// mutants: erpc-server-transfers-on-rfr
 void ServerTransfers::on_rfr(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     Statistics& statistics = server_.statistics_;

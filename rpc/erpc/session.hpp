@@ -48,7 +48,6 @@ struct Session {
     [[nodiscard]] SessionId remote() const noexcept { return first_word.session(); }
     void set_remote(SessionId number) noexcept { first_word = FirstWord::of(0, 0, number); }
     // Ends the short path for the session's packets.
-    // mutants: erpc-session-begin-to-disconnect
     void begin_to_disconnect() noexcept {
         state = SessionState::Disconnecting;
         known_look = {};

@@ -132,7 +132,6 @@ void SessionControl::on_packet(const roce::UdDatagram& datagram, const Header& h
 }
 
 // Until the cookie is right, a peer gets no more bytes than it sent, and no state is kept for it.
-// mutants: erpc-session-control-on-connect
 void SessionControl::on_connect(const roce::UdAddress& from, const Control& control, bool serves,
                                 Instant now) noexcept {
     const auto refuse = [&](RefuseReason reason) {
@@ -175,7 +174,6 @@ void SessionControl::on_connect(const roce::UdAddress& from, const Control& cont
 }
 
 // Finds the session by its token: a client that gives up while it connects knows no number.
-// mutants: erpc-session-control-hear-client
 void SessionControl::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
     const std::uint32_t number = server_sessions_.find(from, control.token);
     if (number == kNone) {
@@ -199,7 +197,6 @@ void SessionControl::hear_client(const roce::UdAddress& from, const Control& con
     }
 }
 
-// mutants: erpc-session-control-hear-server
 void SessionControl::hear_server(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
     Session* const session = sessions_.has(control.receiver_session) ? &sessions_[control.receiver_session] : nullptr;
     if (session != nullptr && session->is_client() && session->is_with(from) && session->token == control.token) {
@@ -213,7 +210,6 @@ void SessionControl::hear_server(const roce::UdAddress& from, const Control& con
     }
 }
 
-// mutants: erpc-session-control-act
 void SessionControl::act(Session& session, ControlVerdict verdict, const Control& control, Instant now) noexcept {
     switch (verdict) {
         case ControlVerdict::Ignore:

@@ -25,7 +25,6 @@ void SessionControl::scan(Instant listening_from, Instant now) noexcept {
     next_scan_ = now + (scan_place_ == 0 ? kControlRetry : kScanInterval);
 }
 
-// mutants: erpc-session-control-supervise
 void SessionControl::supervise(Session& session, Instant listening_from, Instant now) noexcept {
     // A peer is not silent while this end does not listen.
     const Duration unheard = now - std::max(session.last_heard, listening_from);
@@ -52,7 +51,6 @@ void SessionControl::supervise(Session& session, Instant listening_from, Instant
     }
 }
 
-// mutants: erpc-session-control-supervise-client
 void SessionControl::supervise_client(Session& session, Duration unheard, Instant now) noexcept {
     const bool connecting = session.state == SessionState::Connecting;
     if (unheard >= config_.peer_timeout) {

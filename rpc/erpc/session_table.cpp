@@ -35,7 +35,6 @@ Session* SessionTable::open(const roce::UdAddress& peer, std::uint64_t token, In
     return &session;
 }
 
-// mutants: erpc-session-table-close
 void SessionTable::close(Session& session) noexcept {
     session.state = SessionState::Free;
     session.client.reset();

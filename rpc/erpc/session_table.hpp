@@ -20,7 +20,6 @@ public:
     // True if there is a session of this number, open or not. A peer's packets name no more than that.
     [[nodiscard]] bool has(SessionId id) const noexcept { return id.number() < capacity_; }
     // True if the session of this name has not ended.
-    // mutants: erpc-session-table-knows
     [[nodiscard]] bool knows(SessionId id) const noexcept { return has(id) && sessions_[id.number()].self == id; }
     // Returns the session with this number, which is below capacity().
     [[nodiscard]] Session& operator[](SessionId id) noexcept { return sessions_[id.number()]; }

@@ -57,7 +57,6 @@ template <SessionState kState>
     return taken;
 }
 
-// mutants: erpc-endpoint-take
 template <SessionState kState>
 inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
     if (packet.len < kLeastBytes) [[unlikely]] {
@@ -88,7 +87,6 @@ inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
 }
 
 // Judges a packet that differs from the session's last one, for instance because its message has another size.
-// mutants: erpc-endpoint-judge-look
 [[gnu::noinline]] bool Endpoint::judge_look(const Session& session, const port::PacketRef& packet,
                                             FirstWord first) const noexcept {
     const bool is_up = session.state == SessionState::Serving || session.state == SessionState::Connected;
@@ -126,7 +124,6 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
 
 // Takes the next request of a slot. The slot's last answer was read and is small, and its memory suffices for the
 // handler.
-// mutants: erpc-server-take-known
 bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     Session& session = small.session;
     if (session.server == nullptr) [[unlikely]] {
@@ -152,7 +149,6 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     return true;
 }
 
-// mutants: erpc-client-post-at-once
 [[gnu::always_inline]] inline bool Client::post_at_once(Session& session, const Call& call, Instant now,
                                                         CallId& id) noexcept {
     if (session.client == nullptr || session.state != SessionState::Connected ||

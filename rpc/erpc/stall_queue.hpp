@@ -40,7 +40,6 @@ public:
 
     // Calls `serve` with each session, oldest first. Sessions that still have credits and waiting slots stay in the
     // queue.
-    // mutants: erpc-stall-queue-serve
     template <class Serve>
     void serve(SessionTable& sessions, Serve&& serve) noexcept {
         const std::size_t waiting = queue_.size();
@@ -57,7 +56,6 @@ public:
     }
 
 private:
-    // mutants: erpc-stall-queue-list
     void list(Session& session) noexcept {
         if (session.client->stall != Stall::Listed) {
             session.client->stall = Stall::Listed;

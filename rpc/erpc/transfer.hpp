@@ -50,7 +50,6 @@ public:
     [[nodiscard]] bool has(std::uint32_t number) const noexcept {
         return number < next_ || (number - next_ < kWindowPackets && bit(seen_, number - next_));
     }
-    // mutants: erpc-packet-window-see
     [[nodiscard]] Seen see(std::uint32_t number) noexcept {
         if (has(number)) {
             return Seen::Known;

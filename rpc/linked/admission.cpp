@@ -11,7 +11,6 @@ namespace {
 constexpr Duration kTimeToAnswer = milliseconds(100);
 
 // Returns the earlier of two requests' sessions.
-// mutants: linked-links-earlier
 LinkedSession* earlier(LinkedSession* one, LinkedSession& other) noexcept {
     return one == nullptr || other.asked < one->asked ? &other : one;
 }
@@ -22,7 +21,6 @@ LinkedSession* earlier(LinkedSession* one, LinkedSession& other) noexcept {
 // peers still owe the last message, and may have been killed. Next is the accepted session that has waited longest for
 // its peer's first message: the peer need not be at the address of its REQ. A host that asks for more of these places
 // than all others together gives way itself. So however fast it asks, the others have time to answer.
-// mutants: linked-links-who-gives-way
 LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer, bool of_guests) {
     LinkedSession* ended = nullptr;
     net::IpAddress most = newcomer;  // the only host that can have more votes than all others together
@@ -54,7 +52,6 @@ LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer, bool of_gues
 }
 
 // Gives up one connection for another. Returns false if no session gives way.
-// mutants: linked-links-displace
 bool Links::displace(const net::IpAddress& newcomer, bool of_guests, Instant now) {
     LinkedSession* const first = who_gives_way(newcomer, of_guests);
     if (first == nullptr) {
@@ -74,7 +71,6 @@ bool Links::has_room_for_guests() const noexcept {
 
 // True if the host may have another session, in addition to its open ones and to `asked` that are not open. Sessions of
 // other hosts that are not open do not count: each gives way to a peer that proves its address.
-// mutants: linked-links-may-hold-another
 bool Links::may_hold_another(const net::IpAddress& host, std::size_t asked) const {
     if (config_.host_sessions_max != 0) {
         return shares_.held_by(host) + asked < config_.host_sessions_max;
@@ -86,7 +82,6 @@ bool Links::may_hold_another(const net::IpAddress& host, std::size_t asked) cons
 // True if the host may ask for another session. Its unconfirmed requests count, so that it learns early that its share
 // is taken. But any host may ask in the name of another. So these requests do not count while all places are taken.
 // They do not count either if one of them should have been confirmed by now.
-// mutants: linked-links-may-ask
 bool Links::may_ask(const net::IpAddress& host, bool has_room, Instant now) {
     if (!may_hold_another(host)) {
         return false;
@@ -102,7 +97,6 @@ bool Links::may_ask(const net::IpAddress& host, bool has_room, Instant now) {
     return any_late;
 }
 
-// mutants: linked-links-admit
 bool Links::admit(const cm::Requested& requested, Instant now) {
     const net::IpAddress asker = requested.route.remote.share_holder();
     const bool has_room = has_room_for_guests();
@@ -132,7 +126,6 @@ bool Links::admit(const cm::Requested& requested, Instant now) {
 }
 
 // Accepts or rejects a request. The rejection has the reason for the peer.
-// mutants: linked-links-on-requested
 void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
     if (!serves || !owner_.welcomes(requested.private_data) || !admit(requested, now)) {
         ++counters_.refused;

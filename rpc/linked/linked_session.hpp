@@ -37,7 +37,6 @@ struct LinkedSession {
 
     [[nodiscard]] bool is_open() const noexcept { return state == LinkState::Open; }
     // True if the peer has asked for the session, and has sent nothing since.
-    // mutants: linked-session-is-unproven
     [[nodiscard]] bool is_unproven() const noexcept { return state == LinkState::Connecting && !ours; }
 };
 

@@ -37,7 +37,6 @@ public:
         session->id = id;
         return session.get();
     }
-    // mutants: linked-sessions-remove
     void remove(Session& session) {
         if (session.qpn.value != 0) {  // the session was named
             by_qpn_.remove(session.qpn);
@@ -47,7 +46,6 @@ public:
         sessions_[session.id.number()].reset();
     }
     // Returns the session, or nullptr if there is none, or it has ended and another one has its number.
-    // mutants: linked-sessions-find
     [[nodiscard]] Session* find(SessionId id) const noexcept {
         Session* const session = id.number() < sessions_.size() ? sessions_[id.number()].get() : nullptr;
         return session != nullptr && session->id == id ? session : nullptr;

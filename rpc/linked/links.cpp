@@ -26,7 +26,6 @@ Links::Links(const LinkConfig& config, verbs::Device& device, connections::Home&
     left_.reserve(config.sessions_max);
 }
 
-// mutants: linked-links-take-no-more
 void Links::take_no_more() {
     ended_ = true;
     owner_.for_each([](LinkedSession& session) { session.state = LinkState::Ending; });
@@ -40,13 +39,11 @@ void Links::end_all() {
     left_.clear();
 }
 
-// mutants: linked-links-listen
 Status Links::listen(std::uint16_t port) {
     const std::uint32_t backlog = std::clamp<std::uint32_t>(config_.sessions_max, kLeastBacklog, kMostBacklog);
     return connector_.listen(port, backlog, connections::Sharing::Shared);
 }
 
-// mutants: linked-links-choice-of
 verbs::ConnectionChoice Links::choice_of(const LinkedSession& session) {
     verbs::ConnectionChoice choice;
     choice.access = config_.access;
@@ -118,7 +115,6 @@ bool Links::poll_events(bool serves, Instant now) {
     return any;
 }
 
-// mutants: linked-links-on-established
 void Links::on_established(const cm::Established& established, Instant now) {
     LinkedSession* const session = owner_.of_connection(established.id);
     if (session == nullptr || session->state != LinkState::Connecting) {
@@ -145,7 +141,6 @@ void Links::on_established(const cm::Established& established, Instant now) {
 
 // Hangs up. A connection that is not established has no end to await. Its session stays until the next turn, since its
 // calls may be in use now.
-// mutants: linked-links-hang-up
 void Links::hang_up(LinkedSession& session, Instant now) {
     if (!connector_.disconnect(session.connection, {}, now).ok()) {
         connector_.abandon(session.connection, now);
@@ -162,7 +157,6 @@ void Links::remove_left() {
 }
 
 // Ends the session's calls, and gives its place to others.
-// mutants: linked-links-leave
 void Links::leave(LinkedSession& session) {
     if (session.is_unproven()) {
         asked_.remove(session.asker);
@@ -173,7 +167,6 @@ void Links::leave(LinkedSession& session) {
     session.state = LinkState::Ending;
 }
 
-// mutants: linked-links-remove
 void Links::remove(LinkedSession& session) {
     leave(session);
     --sessions_;
@@ -182,7 +175,6 @@ void Links::remove(LinkedSession& session) {
 }
 
 // Ends a session whose connection's last event is still to come.
-// mutants: linked-links-on-ended
 void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason, Instant now) {
     LinkedSession* const session = owner_.of_connection(id);
     if (session == nullptr || session->state == LinkState::Ending) {
@@ -199,7 +191,6 @@ void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter
 
 // Ends a session whose peer never answered. Its memory is free at once, not when its connection's name and queue pair
 // may be used again.
-// mutants: linked-links-on-silent
 void Links::on_silent(verbs::ConnectionId id, Instant now) {
     on_ended(id, LinkEvent::PeerLost, counters_.unanswered, now);
     if (LinkedSession* const session = owner_.of_connection(id); session != nullptr) {
@@ -207,7 +198,6 @@ void Links::on_silent(verbs::ConnectionId id, Instant now) {
     }
 }
 
-// mutants: linked-links-end
 void Links::end(LinkedSession& session, Instant now) {
     if (session.state != LinkState::Ending) {
         leave(session);

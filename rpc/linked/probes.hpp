@@ -12,7 +12,6 @@ namespace cairn::rpc {
 class Probes {
 public:
     // Finds a silent peer within the timeout. One look forgets what was heard before, one probes, and the others count.
-    // mutants: linked-probes-construct
     explicit Probes(Duration peer_timeout) noexcept : interval_{peer_timeout.ns / kLooksInTimeout} {}
 
     // True if all sessions must be looked at.
@@ -25,7 +24,6 @@ public:
     }
     // Looks at a session. Returns true if it was silent for too long. The probe writes to `rkey` and `address`. A send
     // queue without room for the probe counts as silence, too: its peer acknowledges nothing.
-    // mutants: linked-probes-is-lost
     [[nodiscard]] static bool is_lost(LinkedSession& session, Rkey rkey, std::uint64_t address) noexcept {
         if (!session.is_open()) {
             return false;

@@ -28,7 +28,6 @@ public:
         places_[at] = {qpn.value, session.number()};
     }
     // Removes a number, which is in the table. Later numbers of the same run move up, so that the run has no gap.
-    // mutants: linked-qpn-table-remove
     void remove(Qpn qpn) noexcept {
         std::size_t gap = place_of(qpn.value);
         for (std::size_t at = next(gap); places_[at].qpn != 0; at = next(at)) {
@@ -40,7 +39,6 @@ public:
         places_[gap] = {};
     }
     // Returns the session's number, or kNone.
-    // mutants: linked-qpn-table-find
     [[nodiscard]] std::uint32_t find(Qpn qpn) const noexcept {
         const Place& place = places_[place_of(qpn.value)];
         return place.qpn != 0 ? place.session : kNone;

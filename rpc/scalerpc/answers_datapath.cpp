@@ -15,7 +15,6 @@ std::span<std::uint8_t> Answers::room_of(Guest& guest, const Outbox::Entry& answ
 
 // Finds a buffer for a long answer. If all are lent, it waits in memory of the pool. If the pool is empty, too, it has
 // no room. It does not overtake waiting answers: one of its session would need the buffer.
-// mutants: scalerpc-answers-find-room
 void Answers::find_room(SessionId session, std::size_t bytes, Outbox::Entry& answer) noexcept {
     answer.lent = waiting_ == 0 ? long_.take(session) : kNone;
     if (answer.lent == kNone) {
@@ -26,7 +25,6 @@ void Answers::find_room(SessionId session, std::size_t bytes, Outbox::Entry& ans
 }
 
 // Lends a buffer to a waiting answer. Returns false if it still waits.
-// mutants: scalerpc-answers-lend
 bool Answers::lend(SessionId session, Outbox::Entry& answer) noexcept {
     if (!answer.waiting.valid()) [[likely]] {
         return true;
@@ -45,7 +43,6 @@ bool Answers::lend(SessionId session, Outbox::Entry& answer) noexcept {
 
 // Puts an answer. The first answer of a slice notifies the client that its slice has begun. Without memory a long
 // answer is given up.
-// mutants: scalerpc-answers-put
 void Answers::put(Session& session, const Answer& wanted) noexcept {
     Guest& guest = *session.guest;
     Answer answer = wanted;
@@ -78,7 +75,6 @@ void Answers::tell_of_slice(Session& session, const Entry& entry) noexcept {
     }
 }
 
-// mutants: scalerpc-answers-tell
 void Answers::tell(Session& session, const News& news) noexcept {
     Guest& guest = *session.guest;
     sessions_.list(session);
@@ -91,7 +87,6 @@ void Answers::tell(Session& session, const News& news) noexcept {
     (news.kind == News::Kind::Welcome ? guest.words.welcome : guest.words.control) = Control{++guest.words.count, news};
 }
 
-// mutants: scalerpc-answers-flush
 void Answers::flush(Session& session, Instant now) noexcept {
     Guest& guest = *session.guest;
     while (!guest.outbox.entries().empty()) {
@@ -110,7 +105,6 @@ void Answers::flush(Session& session, Instant now) noexcept {
 
 // Returns how many of the first answers go into one WRITE. Their blocks are neighbours, and rooms are as long as
 // blocks.
-// mutants: scalerpc-answers-run-of
 std::size_t Answers::run_of(Session& session) const noexcept {
     const std::vector<Outbox::Entry>& answers = session.guest->outbox.entries();
     const bool packs = config_.features.packing && config_.shape.bytes <= kShortAnswer;
@@ -124,7 +118,6 @@ std::size_t Answers::run_of(Session& session) const noexcept {
     return count;
 }
 
-// mutants: scalerpc-answers-send-run
 bool Answers::send_run(Session& session, std::size_t count) noexcept {
     Guest& guest = *session.guest;
     std::vector<Outbox::Entry>& answers = guest.outbox.entries();
@@ -181,7 +174,6 @@ bool Answers::send_control(Session& session, std::optional<Control>& control) no
     return true;
 }
 
-// mutants: scalerpc-answers-forget
 void Answers::forget(Session& session) noexcept {
     for (Outbox::Entry& answer : session.guest->outbox.entries()) {
         waiting_ -= answer.waiting.valid() ? 1U : 0U;

@@ -19,7 +19,6 @@ CallStatus status_if_not_posted(PostVerdict verdict) noexcept {
 
 }  // namespace
 
-// mutants: scalerpc-batch-calls-end
 BatchCalls::~BatchCalls() {
     for (Place& place : places_) {
         if (place.id != 0) {

@@ -84,7 +84,6 @@ void add_notice(std::span<std::uint8_t> block, const News& notice) noexcept {
     store(raw, block);
 }
 
-// mutants: scalerpc-read-request
 Look read_request(std::span<const std::uint8_t> block, std::uint32_t epoch, std::uint32_t sequence,
                   Request& request) noexcept {
     if (!looks_valid(block.data() + block.size(), epoch, sequence)) [[likely]] {
@@ -102,7 +101,6 @@ Look read_request(std::span<const std::uint8_t> block, std::uint32_t epoch, std:
 }
 
 // Reads an answer. A notice makes the grant of the same answer worthless.
-// mutants: scalerpc-read-answer
 Look read_answer(std::span<const std::uint8_t> block, std::uint32_t sequence, Answer& answer) noexcept {
     if (!looks_valid(block.data() + block.size(), kAnswer, sequence)) [[likely]] {
         return Look::Absent;

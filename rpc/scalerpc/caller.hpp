@@ -26,7 +26,6 @@ enum class CallerState : std::uint8_t {
 enum class CallerCause : std::uint8_t { Entry, Grant, Notice };
 // True if a client may change its state for this reason. To Process it comes only by the first answer of a slice, or by
 // the word that stands for it (I4). From Process to Idle it comes only by the notice of the slice's end (I5).
-// mutants: scalerpc-may-become
 [[nodiscard]] constexpr bool may_become(CallerState from, CallerState to, CallerCause why) noexcept {
     switch (why) {
         case CallerCause::Entry:
@@ -83,7 +82,6 @@ public:
     // Stages a request, for which there is room (asserted). Returns its slot.
     Slot& stage(Request request, std::uint32_t call, Instant now) noexcept;
     // Frees the slot of an answered call. Clears its block, which may lie between others in one WRITE.
-    // mutants: scalerpc-caller-free
     void free(Slot& slot) noexcept {
         clear_message(block_of(slot.sequence), slot.tail - sizeof(RawTrailer));
         busy_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
@@ -133,7 +131,6 @@ private:
     [[nodiscard]] bool on_notice(const News& news) noexcept;
     // True for the epoch of the last slice that was left, or of one before it. The epochs of a session's slices are
     // consecutive, however rarely it has one.
-    // mutants: scalerpc-caller-is-old
     [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept { return acknowledged_ - epoch < 1U << 31U; }
 
     const BlockShape shape_;

@@ -34,7 +34,6 @@ Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) no
 }
 
 // Requests before `written_` were taken, or have left.
-// mutants: scalerpc-caller-give-up
 void Caller::give_up(Slot& slot) noexcept {
     slot.call = rpc::kNone;
     if (slot.sequence - written_ < next_ - written_) {
@@ -42,7 +41,6 @@ void Caller::give_up(Slot& slot) noexcept {
     }
 }
 
-// mutants: scalerpc-caller-on-answered
 std::optional<Breach> Caller::on_answered(std::uint32_t sequence, const News& news) noexcept {
     if (!on_news(news)) {
         return Breach::BadNews;
@@ -84,7 +82,6 @@ bool Caller::on_news(const News& news) noexcept {
 
 // Takes a grant. The first answer of a slice says where to write requests (I4). A control word says so if the server
 // has no warmup, or if the client asks more before its first answer.
-// mutants: scalerpc-caller-on-grant
 bool Caller::on_grant(const News& news) noexcept {
     if (is_old(news.epoch)) {
         return true;
@@ -101,7 +98,6 @@ bool Caller::on_grant(const News& news) noexcept {
 
 // Ends the slice (I5). Requests that the server has not taken wait in their blocks for the next slice, even if they
 // were READ.
-// mutants: scalerpc-caller-on-notice
 bool Caller::on_notice(const News& news) noexcept {
     if (is_old(news.epoch)) {
         return true;
@@ -121,7 +117,6 @@ bool Caller::on_notice(const News& news) noexcept {
     return true;
 }
 
-// mutants: scalerpc-caller-tell-time-left
 void Caller::tell_time_left(Span leaving, Instant now) noexcept {
     for (std::uint32_t sequence = leaving.from; sequence != leaving.to; ++sequence) {
         const Slot& slot = slots_[shape_.index_of(sequence)];
@@ -136,7 +131,6 @@ void Caller::tell_time_left(Span leaving, Instant now) noexcept {
     }
 }
 
-// mutants: scalerpc-caller-entry-due
 std::optional<Entry> Caller::entry_due(std::uint64_t staged_address) noexcept {
     if (!is_welcome() || state_ == CallerState::Process) {
         return std::nullopt;

@@ -30,7 +30,6 @@ public:
     void watch_stalls(Instant now) noexcept;
     // Notes that a session is open. A client of several servers waits at one while it has its slice at another, unless
     // their slices are `in_step` (ScaleRPC 4.2). Counts each server after the first one whose slices are its own.
-    // mutants: scalerpc-client-note-server
     void note_server(const net::IpAddress& remote, bool in_step) noexcept {
         several_ = several_ || (server_ && *server_ != remote);
         server_ = remote;

@@ -34,7 +34,6 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     return {PostVerdict::Posted, id};
 }
 
-// mutants: scalerpc-client-serve-backlog
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     Caller& caller = *session.caller;
     while (!session.backlog.empty() && caller.has_room()) {
@@ -51,7 +50,6 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
 }
 
 // Counts the time up to now with the old state, and keeps the new state.
-// mutants: scalerpc-client-watch-stalls
 void Client::watch_stalls(Instant now) noexcept {
     if (!config_.watches_stalls) {
         return;
@@ -75,7 +73,6 @@ void Client::watch_stalls(Instant now) noexcept {
 }
 
 // Completions may post, cancel and disconnect.
-// mutants: scalerpc-client-poll
 std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noexcept {
     Caller& caller = *session.caller;
     bool heard = false;
@@ -130,7 +127,6 @@ void Client::on_answer(Session& session, Caller::Slot& slot, const Answer& answe
 }
 
 // Ends a call that its server has not answered.
-// mutants: scalerpc-client-finish
 void Client::finish(std::uint32_t call, CallStatus status, Instant now) noexcept {
     Session& session = *sessions_.find(calls_.session_of(call));
     const std::uint8_t slot = calls_.slot_of(call);
@@ -159,7 +155,6 @@ void Client::end_awaited(Instant now) noexcept {
     calls_.end_awaited([this, now](std::uint32_t call) { finish(call, CallStatus::Disconnected, now); });
 }
 
-// mutants: scalerpc-client-fail-calls
 void Client::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
     for (Caller::Slot& slot : session.caller->slots()) {
         if (slot.call != kNone) {
@@ -221,7 +216,6 @@ bool Client::write_blocks(Session& session, Caller::Span run, Instant now) noexc
     return session.qp->post_send(request) == verbs::PostVerdict::Posted;
 }
 
-// mutants: scalerpc-client-write-entry
 bool Client::write_entry(Session& session, const Entry& entry, Instant now) noexcept {
     session.caller->tell_time_left({entry.first, entry.first + entry.count}, now);
     const RawEntry raw = entry.raw();

@@ -75,7 +75,6 @@ constexpr std::uint32_t kWriteMost = 1024;  // bytes in one WRITE of several sma
 
 // Returns for how many long answers there is memory. It is enough for the clients of two slices, or for all clients of
 // a server without groups. If handlers answer slices later, more answers may wait for that memory.
-// mutants: scalerpc-long-answers-of
 [[nodiscard]] constexpr std::uint32_t long_answers_of(const EndpointConfig& config) noexcept {
     if (config.long_answers != 0 || config.shape.bytes <= kShortAnswer) {
         return config.long_answers;

@@ -13,7 +13,6 @@ constexpr Duration kPollInterval = microseconds(50);
 }  // namespace
 
 // Looks only at sessions whose peers have written, however many there are.
-// mutants: scalerpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
     const auto inside = guard_.enter();
     server_.keep_time(now);
@@ -85,7 +84,6 @@ void Endpoint::end_broken(Instant now) noexcept {
 }
 
 // Probes silent sessions. A WRITE of no bytes needs no key, so it also finds a server that died before its welcome.
-// mutants: scalerpc-endpoint-look-for-silent
 void Endpoint::look_for_silent(Instant now) noexcept {
     sessions_.for_each([this, now](Session& session) {
         const bool welcome = session.caller && session.caller->is_welcome();

@@ -42,7 +42,6 @@ struct Entry {
     }
     // True if the entry names valid requests of a session. `next`: the session's next request; `base`: where its blocks
     // begin.
-    // mutants: scalerpc-entry-is-sound
     [[nodiscard]] bool is_sound(const BlockShape& shape, std::uint64_t base, std::uint32_t next) const noexcept {
         return first == next && count <= shape.blocks && longest >= sizeof(RawTrailer) && longest <= shape.bytes &&
                address == base + std::uint64_t{shape.index_of(first)} * shape.bytes;
@@ -68,7 +67,6 @@ struct Control {
     News news{};
 
     // Parses a control word. Returns nothing if its kind is invalid.
-    // mutants: scalerpc-control-parse
     [[nodiscard]] static std::optional<Control> parse(const std::uint8_t* from) noexcept {
         RawControl raw;
         std::memcpy(&raw, from, sizeof(raw));

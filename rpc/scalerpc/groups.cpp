@@ -17,7 +17,6 @@ constexpr std::int32_t kStepsOfSlice = 4;
 
 }  // namespace
 
-// mutants: scalerpc-rank-of
 std::int32_t rank_of(double priority, std::int32_t before) noexcept {
     if (priority <= 0) {
         return kIdleRank;
@@ -28,7 +27,6 @@ std::int32_t rank_of(double priority, std::int32_t before) noexcept {
 }
 
 // Adds a member to the smallest group. A group that becomes too large is split.
-// mutants: scalerpc-groups-add
 bool Groups::add(SessionId member, std::uint32_t cohort) {
     if (config_.cohorts != 0) {
         cohort %= config_.cohorts;
@@ -54,7 +52,6 @@ bool Groups::add(SessionId member, std::uint32_t cohort) {
     return true;
 }
 
-// mutants: scalerpc-groups-remove
 void Groups::remove(SessionId member) {
     const auto found = members_.find(member.value);
     if (found == members_.end()) {
@@ -85,7 +82,6 @@ void Groups::split(std::size_t group) {
 }
 
 // Joins a group that is too small to the smallest other one. If they are too large together, both become equally large.
-// mutants: scalerpc-groups-merge
 void Groups::merge(std::size_t group) {
     if (groups_.size() == 1) {
         if (groups_[0].members.empty()) {
@@ -151,7 +147,6 @@ std::int32_t Groups::usual_rank() const {
     return *middle;
 }
 
-// mutants: scalerpc-groups-size-for
 std::uint32_t Groups::size_for(std::int32_t rank, std::int32_t usual) const noexcept {
     const std::int32_t above = std::clamp(rank - usual, -kMostSteps, kMostSteps);
     return config_.size - static_cast<std::uint32_t>(above * static_cast<std::int32_t>(config_.size) / kStepsOfSize);
@@ -163,7 +158,6 @@ Duration Groups::slice_for(std::int32_t rank, std::int32_t usual) const noexcept
 }
 
 // Groups members of similar priority, the highest first. If the rest is too small for a group, it joins the last group.
-// mutants: scalerpc-groups-regroup
 void Groups::regroup() {
     ++regroupings_;
     std::vector<SessionId> all;

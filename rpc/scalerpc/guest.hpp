@@ -128,7 +128,6 @@ struct Guest {
 
     // Notes which requests an entry names for the first time. Their deadlines run from now on at the latest, wherever
     // they wait.
-    // mutants: scalerpc-guest-note-asked
     void note_asked(const Entry& entry, const BlockShape& shape, Instant now) noexcept {
         const std::uint32_t taken = next - entry.first;  // number of the entry's requests that were taken
         if (taken >= entry.count || entry.count > shape.blocks) {
@@ -160,7 +159,6 @@ struct Guest {
     }
 
     // Looks from time to time. Returns true if the client is slow to answer READs; it keeps its pool slot meanwhile.
-    // mutants: scalerpc-guest-is-stuck
     [[nodiscard]] bool is_stuck() noexcept {
         return state == GuestState::Fetching && ++reads.slow_looks == rpc::Probes::kLooksInTimeout;
     }

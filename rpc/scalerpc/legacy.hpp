@@ -26,7 +26,6 @@ public:
     }
     // Notes that the usual handler of a watched type has executed a request, for longer than a slice or not. Returns
     // true if threads get the type from now on.
-    // mutants: scalerpc-legacy-on-executed
     bool on_executed(std::uint8_t type, bool was_long, Instant now) noexcept {
         std::uint8_t& last = last_[type];
         last = static_cast<std::uint8_t>(last << 1U | (was_long ? 1U : 0U));
@@ -38,7 +37,6 @@ public:
     [[nodiscard]] bool watches(std::uint8_t type) const noexcept { return given_[type] && !long_[type]; }
     // Returns the handler that executes the type: `usual`, unless threads have the type. On trial a single long request
     // gives the type to threads again.
-    // mutants: scalerpc-legacy-of
     [[nodiscard]] const Entry& of(std::uint8_t type, const Entry& usual, Instant now) noexcept {
         if (!long_[type]) [[likely]] {
             return usual;

@@ -58,7 +58,6 @@ public:
 
     // Lends a block. Returns kNone if all are lent, or the session has its share. So a client that acknowledges nothing
     // keeps no more than that.
-    // mutants: scalerpc-long-answers-take
     [[nodiscard]] std::uint32_t take(SessionId session) noexcept {
         Share& share = shares_[session.number()];
         if (free_.empty() || share.count == answers_each_) {
@@ -83,7 +82,6 @@ public:
         return std::uint64_t{loans_[number].generation} << 32U | number;
     }
     // Ends a loan whose WRITE is complete. Does nothing if the loan has ended with its session.
-    // mutants: scalerpc-long-answers-on-written
     void on_written(std::uint64_t loan) noexcept {
         const auto number = static_cast<std::uint32_t>(loan);
         if (number < loans_.size() && loans_[number].lent && loan == loan_of(number)) {
@@ -91,7 +89,6 @@ public:
         }
     }
     // Ends the loans of a session whose queue pair has stopped.
-    // mutants: scalerpc-long-answers-end
     void end(SessionId session) noexcept {
         const Share& share = shares_[session.number()];
         while (!share.lent.empty()) {

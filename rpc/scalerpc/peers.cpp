@@ -14,7 +14,6 @@ static_assert(sizeof(RawControl) == sizeof(RawEntry));  // both are sent inline
 }  // namespace
 
 // Sizes the queues. Small neighbours share one WRITE or READ, and a message without a slot waits for a turn.
-// mutants: scalerpc-qp-capacity
 verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept {
     verbs::QpCapacity capacity;
     capacity.send_slots = std::max(config.shape.blocks, kLeastSends);
@@ -138,7 +137,6 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
 }
 
 // Both ends must have blocks of one shape.
-// mutants: scalerpc-peers-welcomes
 bool Peers::welcomes(const cm::PrivateBytes& said) {
     const auto hello = Hello::parse(std::span(said.octets).first(said.size));
     return hello && hello->shape == config_.shape;

@@ -49,7 +49,6 @@ Pools::~Pools() {
     pool_.release(memory_);
 }
 
-// mutants: scalerpc-pools-create
 Result<std::unique_ptr<Pools>> Pools::create(const EndpointConfig& config, verbs::Device& device, verbs::Pd& pd,
                                              rpc::MsgPool& memory) {
     std::unique_ptr<Pools> pools(new Pools(config, memory));
@@ -73,7 +72,6 @@ Result<std::unique_ptr<Pools>> Pools::create(const EndpointConfig& config, verbs
     return pools;
 }
 
-// mutants: scalerpc-pools-take-berth
 bool Pools::take_berth(std::uint8_t pool, Session& session) {
     Side& side = sides_[pool];
     const bool late = std::find(late_hosts_.begin(), late_hosts_.end(), session.asker) != late_hosts_.end();
@@ -87,7 +85,6 @@ bool Pools::take_berth(std::uint8_t pool, Session& session) {
     return true;
 }
 
-// mutants: scalerpc-pools-note-late-hosts
 void Pools::note_late_hosts(Instant now, Duration longest) noexcept {
     late_hosts_.clear();
     if (!is_scarce_) {
@@ -105,7 +102,6 @@ void Pools::note_late_hosts(Instant now, Duration longest) noexcept {
 }
 
 // A client that left normally wrote only zeros before its requests.
-// mutants: scalerpc-pools-give-back
 void Pools::give_back(Session& session) {
     std::optional<Berth>& berth = session.guest->berth;
     if (!berth) {
@@ -126,7 +122,6 @@ void Pools::give_back(Session& session) {
     berth.reset();
 }
 
-// mutants: scalerpc-pools-wipe
 void Pools::wipe(const Guest& guest) noexcept {
     if (guest.berth) {
         const std::span<std::uint8_t> berth = memory_.span().subspan(offset_of(*guest.berth), shape_.session_bytes());

@@ -21,7 +21,6 @@ Server::Server(const EndpointConfig& config, Endpoint& endpoint, const Types& ty
       jobs_(*this, pool, config.background, statistics.requests_handled) {}
 
 // If the last answer of this block was not sent, an honest client cannot use the block again: it does not read answers.
-// mutants: scalerpc-server-on-request
 Server::Taking Server::on_request(Session& session, const Request& request, Instant now) noexcept {
     Guest& guest = *session.guest;
     Guest::Kept& kept = guest.kept[config_.shape.index_of(request.sequence)];
@@ -64,7 +63,6 @@ void Server::keep(const RequestHandle& request) noexcept {
 }
 
 // Runs a handler. If it neither answers nor keeps the request, the request is refused.
-// mutants: scalerpc-server-execute
 void Server::execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept {
     declined_ = false;
     const bool watched = legacy_.watches(request.type);
@@ -87,7 +85,6 @@ void Server::note_executed(std::uint8_t type, bool was_long) noexcept {
     statistics_.legacy_types += legacy_.on_executed(type, was_long, now_) ? 1 : 0;
 }
 
-// mutants: scalerpc-server-lasting
 std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle& handle,
                                                              std::span<const std::uint8_t> payload) noexcept {
     const Found found = find(handle);
@@ -104,7 +101,6 @@ std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle
 }
 
 // A handler that was registered meanwhile may have longer answers than the room allows.
-// mutants: scalerpc-server-hand-over
 void Server::hand_over(const RequestHandle& handle, rpc::BackgroundJob& job) noexcept {
     const Found found = find(handle);
     job.request = std::exchange(found.kept->request, {});
@@ -136,7 +132,6 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
 }
 
 // Sends the reserved answer. If reserve() found no room, there is no answer.
-// mutants: scalerpc-server-respond
 bool Server::respond(const RequestHandle& handle) noexcept {
     const Found found = find(handle);
     if (found.kept == nullptr) {
@@ -166,7 +161,6 @@ bool Server::drop(const RequestHandle& request) noexcept {
     return true;
 }
 
-// mutants: scalerpc-server-decline
 bool Server::decline(const RequestHandle& request) noexcept {
     const Found found = find(request);
     if (found.kept == nullptr) {
@@ -187,7 +181,6 @@ bool Server::expire(const RequestHandle& handle) noexcept {
 }
 
 // Ends a request. A caller whose block is too small for the answer is notified.
-// mutants: scalerpc-server-end
 void Server::end(const Found& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
     Answer answer;
     answer.sequence = request.kept->sequence;
@@ -204,7 +197,6 @@ void Server::end(const Found& request, Outcome outcome, std::span<const std::uin
     sessions_.list(*request.session);
 }
 
-// mutants: scalerpc-server-forget
 void Server::forget(Session& session) noexcept {
     for (Guest::Kept& kept : session.guest->kept) {
         if (kept.is_open()) {

@@ -44,7 +44,6 @@ public:
     void close() noexcept { region_.reset(); }
 
     // Returns the rooms of a new session. They are cleared, since another client may have had them.
-    // mutants: scalerpc-short-answers-give
     [[nodiscard]] std::span<std::uint8_t> give(SessionId session) noexcept {
         const std::span<std::uint8_t> rooms(memory_.get() + std::size_t{session.number()} * session_bytes_,
                                             session_bytes_);

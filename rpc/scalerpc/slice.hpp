@@ -22,7 +22,6 @@ struct Slice {
     std::uint64_t slot = 0;               // of the common clock, if there is one
     std::vector<Groups::Share> shares{};  // of the clients that have left it
 
-    // mutants: scalerpc-slice-on-request
     void on_request(Instant now) noexcept {
         last_request = now;
         length = std::min(length, now - began + usual);
@@ -30,7 +29,6 @@ struct Slice {
 };
 
 // Returns the epoch of a session's next slice. Epochs are consecutive, but skip that of staged blocks.
-// mutants: scalerpc-next-epoch
 [[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch) noexcept {
     return epoch + 1 != kStaged ? epoch + 1 : epoch + 2;
 }
@@ -77,18 +75,15 @@ public:
 
     // Notes that a client was heard `after` it had been asked. A single very slow client hardly counts: the mean grows
     // as if it had needed twice the mean.
-    // mutants: scalerpc-patience-on-heard
     void on_heard(Duration after) noexcept {
         const Duration counted = usual_.ns == 0 ? after : std::min(after, usual_ * 2);
         usual_ = Duration{usual_.ns + (counted.ns - usual_.ns) / (usual_.ns == 0 ? 1 : kHeardParts)};
     }
     // True if it takes much longer to hear this client than others, and longer than a slice.
-    // mutants: scalerpc-patience-is-slow
     [[nodiscard]] bool is_slow(Duration way, Duration slice) const noexcept {
         return way > std::max(slice, usual_ * kSlowParts);
     }
     // Notes that a slice has ended. `used`: a client asked in it.
-    // mutants: scalerpc-patience-on-slice
     void on_slice(bool used) noexcept {
         if (!used && doublings_ != kMostDoublings) {
             ++doublings_;
@@ -98,12 +93,10 @@ public:
     }
     // Returns how long a slice waits for its first request. Each successive slice without a request doubles that, up to
     // `most`: both ends may share a CPU.
-    // mutants: scalerpc-patience-length
     [[nodiscard]] Duration length(Duration usual, Duration most) const noexcept {
         return std::max(usual, std::min(Duration{usual.ns << doublings_}, most));
     }
     // Returns how long a switch waits for its clients.
-    // mutants: scalerpc-patience-for-most
     [[nodiscard]] Duration for_most(Duration slice, Duration most) const noexcept {
         return std::min({usual_ * 2, slice * kMostSlices, most});
     }
@@ -122,7 +115,6 @@ private:
 
 // Returns when to look at a slice again, counted from its beginning, if nothing comes before. A sleeping worker wakes
 // at that time.
-// mutants: scalerpc-next-look
 [[nodiscard]] inline Duration next_look(const SliceView& view) noexcept {
     const Duration next = view.elapsed + view.length / (2 * kQuietParts);
     const Duration due = view.warming ? view.length : view.length - lead_of(view);
@@ -133,7 +125,6 @@ private:
 }
 
 // True if the next slice may begin: the requests that it waits for were read, or it has waited long enough.
-// mutants: scalerpc-is-ready
 [[nodiscard]] inline bool is_ready(const SliceView& view) noexcept {
     return view.warming && (view.warm || view.warmed_for >= std::max(view.length, view.patience));
 }
@@ -141,7 +132,6 @@ private:
 // Returns the next step of a slice while there is another group. A quiet slice ends early. If the next slice is not
 // ready, the present one goes on, and serves its clients. Then answers announce its end, if the clients are likely to
 // ask once more and no common clock ends it.
-// mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
     const Duration part = view.length / kQuietParts;
     const bool quiet = view.deserted || (view.quiet >= part && view.elapsed >= part);

@@ -69,7 +69,6 @@ public:
 
     [[nodiscard]] const SliceClockConfig& config() const noexcept { return config_; }
     // Returns the present slot at a time. It ends later than that time.
-    // mutants: scalerpc-slice-clock-slot-at
     [[nodiscard]] Slot slot_at(Instant at) const noexcept {
         const std::int64_t since = (at - next_begins_).ns;
         const std::int64_t whole = since / config_.slice.ns - (since % config_.slice.ns < 0 ? 1 : 0);
@@ -86,7 +85,6 @@ public:
     }
     // Takes an answer as follower, which asked at T1; now is T4. The answer counts as half of the way. So the next
     // switch is in D - (T4 - T1 - DeltaT) / 2.
-    // mutants: scalerpc-slice-clock-on-answer
     Verdict on_answer(Instant asked, Instant now, const TimeAnswer& answer) noexcept {
         const Duration round = now - asked;
         if (answer.held < Duration{} || answer.held > round || answer.rest < Duration{} ||

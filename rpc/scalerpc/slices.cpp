@@ -66,7 +66,6 @@ bool Slices::add(Session& session, Instant now) {
 
 // Removes a client. READs into its blocks must not complete later. Its slot is cleared, so the next client finds
 // neither requests nor parts of them.
-// mutants: scalerpc-slices-remove
 void Slices::remove(Session& session) {
     Guest& guest = *session.guest;
     if (guest.state == GuestState::Fetching) {
@@ -83,7 +82,6 @@ void Slices::remove(Session& session) {
 
 // With one group there is no switch: serves all of its members. Members whose requests lie in the other pool must ask
 // again.
-// mutants: scalerpc-slices-serve-all-if-alone
 void Slices::serve_all_if_alone() {
     if (groups_.size() != 1 || next_.warming) {
         return;
@@ -99,7 +97,6 @@ void Slices::serve_all_if_alone() {
 }
 
 // Gives the slice to these members. Some of them may have asked before.
-// mutants: scalerpc-slices-serve
 void Slices::serve(std::span<const SessionId> members) noexcept {
     for (const SessionId id : members) {
         Session* const session = sessions_.find(id);

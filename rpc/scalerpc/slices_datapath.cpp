@@ -11,7 +11,6 @@ namespace {
 constexpr std::int64_t kDrainRounds = 2;  // rounds in which answers notify clients that the slice is over
 
 // READs that are still under way are for the present slice, or come too late.
-// mutants: scalerpc-slices-await-nobody
 void await_nobody(const Pools& pools) noexcept {
     for (std::uint8_t pool = 0; pool != 2; ++pool) {
         for (Session* const session : pools.tenants(pool)) {
@@ -21,7 +20,6 @@ void await_nobody(const Pools& pools) noexcept {
 }
 
 // Looks at a waiting request again. If the slice ends before it is taken, its client stages it again.
-// mutants: scalerpc-slices-put-off
 void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::Broken& broken) {
     if (why == Server::Taking::Overdrawn) {
         broken.emplace_back(&session, Breach::Overdrawn);
@@ -39,7 +37,6 @@ bool has_successor(const Groups& groups, const NextSlice& next) noexcept {
 
 // With one entry a leaving client may ask for the next slice, or for the present one. A client in its own slice asks
 // until it is notified of the slice. A slow client's requests are read as soon as it asks.
-// mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     bool any = guest.state == GuestState::Serving && take_requests(session, now, broken);
@@ -59,7 +56,6 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     return any;
 }
 
-// mutants: scalerpc-slices-on-turn
 bool Slices::on_turn(Instant now, Broken& broken) {
     looks_again_ = false;
     // If this worker stood still, input of that time is read first: clients are not late because this worker was.
@@ -126,7 +122,6 @@ SliceView Slices::view(Instant now) const noexcept {
 // Takes a client's requests in the order of their sequence numbers, so it looks only at the block of the next one. Only
 // requests of the slice's own clients are taken (I1). A block is zero outside its request, so a trailer without a
 // request finds no bytes of others.
-// mutants: scalerpc-slices-take-requests
 bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     CAIRN_ASSERT(guest.served == slice_.number && guest.berth->pool == slice_.pool);
@@ -158,7 +153,6 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
 
 // If a client has left, ends its key, and then takes its slot back. The key's end does not go through the send queue. A
 // client that acknowledges nothing holds up that queue, and could then write into another client's slot.
-// mutants: scalerpc-slices-look-whether-left
 void Slices::look_whether_left(Session& session, Instant now) {
     Guest& guest = *session.guest;
     if (entries_[session].acknowledged == guest.epoch) {
@@ -172,7 +166,6 @@ void Slices::look_whether_left(Session& session, Instant now) {
 // Ends the key of each client that does not leave in time. Its later writes have no effect, and end its connection. If
 // the send queue has no room for a notice, the notice is late itself. A client that causes this for long loses its key,
 // too.
-// mutants: scalerpc-slices-end-keys-of-the-late
 void Slices::end_keys_of_the_late(Instant now) {
     next_late_ = Instant::never();
     for (std::uint8_t pool = 0; pool != 2; ++pool) {
@@ -205,7 +198,6 @@ void Slices::leave(Session& session) noexcept {
 
 // A request must not be longer than what was read of it: bytes before that are not the client's. If one request waits,
 // all later ones wait as if the client had written them.
-// mutants: scalerpc-slices-take-fetched
 void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     const std::uint32_t end = guest.next + guest.fetched.count;
@@ -234,7 +226,6 @@ void Slices::take_fetched(Session& session, Instant now, Broken& broken) {
 }
 
 // Begins a client's slice: gives it the key of its blocks, and takes the requests that were read.
-// mutants: scalerpc-slices-start
 void Slices::start(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     verbs::WindowBind blocks;
@@ -321,7 +312,6 @@ void Slices::switch_over(Instant now, Broken& broken) {
     }
 }
 
-// mutants: scalerpc-slices-send-away
 void Slices::send_away(Session& session, Instant now) {
     Guest& guest = *session.guest;
     News notice;

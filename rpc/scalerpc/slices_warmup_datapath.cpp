@@ -7,7 +7,6 @@
 namespace cairn::scalerpc {
 
 // True if a client has left its last slice, and requests wait at the client.
-// mutants: scalerpc-slices-has-work
 bool Slices::has_work(const Session& session) const noexcept {
     const Guest& guest = *session.guest;
     if (!session.is_open() || guest.state != GuestState::Idle) {
@@ -19,7 +18,6 @@ bool Slices::has_work(const Session& session) const noexcept {
 
 // True if a client of the group has work. A slow client has work also if its requests were read too late for another
 // slice.
-// mutants: scalerpc-slices-group-has-work
 bool Slices::has_work(const Groups::Group& group) const noexcept {
     return std::any_of(group.members.begin(), group.members.end(), [this](SessionId id) {
         const Session* const session = sessions_.find(id);
@@ -30,7 +28,6 @@ bool Slices::has_work(const Groups::Group& group) const noexcept {
 
 // With a common clock, returns the group of the next slot, or of the present slot if this slice is over. It need not
 // have work itself. If no cohort has work, there is no next group.
-// mutants: scalerpc-slices-next-cohort
 std::size_t Slices::next_cohort(Instant now) {
     const auto works = [this](const Groups::Group& group) { return has_work(group); };
     if (groups_.next(works) == groups_.size()) {
@@ -46,7 +43,6 @@ std::size_t Slices::next_cohort(Instant now) {
 
 // Reads the requests of the group that has waited longest among those with work. Hosts become late if a switch would
 // not wait for their clients any more.
-// mutants: scalerpc-slices-warm
 void Slices::warm(Instant now, Broken& broken) {
     const std::size_t group =
         config_.slice_clock != nullptr
@@ -82,7 +78,6 @@ void Slices::warm(Instant now, Broken& broken) {
 
 // Gives a slot to a client that has work, and reads its requests into the slot. Returns false if there is no slot, or
 // no room to READ or to bind its window. Then the client is looked at again.
-// mutants: scalerpc-slices-admit
 bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     Entry entry = entries_[session];
@@ -116,7 +111,6 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
 
 // Requests that come too late for a slice lie in a slot of the other pool. Their client is served in that pool's next
 // slice. If no slice follows, they are read again.
-// mutants: scalerpc-slices-on-fetched
 void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     if (guest.state != GuestState::Fetching || --guest.reads.under_way != 0) {

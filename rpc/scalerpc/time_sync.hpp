@@ -50,7 +50,6 @@ public:
        // one
 
 private:
-    // mutants: scalerpc-time-follower-on-turn
     bool on_turn(Instant now) noexcept override {
         if (under_way_ || now < next_) {
             return false;

@@ -12,7 +12,6 @@
 namespace cairn::test {
 
 // Returns the value of an environment variable, or `otherwise` if it is not set. It must lie in [least, most].
-// mutants: test-number-from
 inline std::uint64_t number_from(const char* name, std::uint64_t otherwise, std::uint64_t least,
                                  std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
     const char* const set = std::getenv(name);

@@ -44,7 +44,6 @@ public:
             handle_sent(bytes, now);
         }
     }
-    // mutants: pace-congestion-control-on-ack
     void on_ack(const AckSample& sample, Instant now) noexcept {
         if ((is_uncongested() && sample.rtt < bypass_rtt_) || sample.across_stall) [[likely]] {
             return;
@@ -70,7 +69,6 @@ public:
     [[nodiscard]] double rate_bytes_per_s() const noexcept { return rate_bytes_per_s_; }
     [[nodiscard]] double link_rate_bytes_per_s() const noexcept { return link_rate_bytes_per_s_; }
     // Returns the time from the departure of a packet of `bytes` to that of the next one, rounded up.
-    // mutants: pace-congestion-control-gap
     [[nodiscard]] Duration gap(std::size_t bytes) const noexcept {
         return {static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * ns_per_byte_))};
     }
@@ -117,7 +115,6 @@ public:
     explicit StallWatch(Duration threshold) noexcept : threshold_(threshold) { CAIRN_ASSERT(threshold > Duration{}); }
 
     // Notes a turn. Called in each turn, before its packets are read.
-    // mutants: pace-stall-watch-on-turn
     void on_turn(Instant now) noexcept {
         if (seen_ && now - last_turn_ > threshold_) [[unlikely]] {
             stall_end_ = now;

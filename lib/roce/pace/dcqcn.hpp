@@ -79,7 +79,6 @@ public:
 
     // Takes a marked packet. Returns true if a CNP is to be sent now: for the first mark, and at most once per
     // interval.
-    // mutants: pace-dcqcn-notification-point-on-marked
     [[nodiscard]] bool on_marked(Instant now) noexcept {
         if (now < next_) {
             return false;

@@ -29,13 +29,11 @@ Dcqcn::Dcqcn(double link_rate_bytes_per_s, Instant now, const DcqcnParameters& p
     CAIRN_ASSERT(parameters.increase_bytes > 0 && parameters.fast_recovery_rounds > 0);
 }
 
-// mutants: pace-dcqcn-alpha
 double Dcqcn::alpha(Instant now) const noexcept {
     const std::int64_t periods = std::max<std::int64_t>((now - alpha_time_).ns / parameters_.alpha_period.ns, 0);
     return alpha_ * power(1 - parameters_.alpha_gain, static_cast<std::uint64_t>(periods));
 }
 
-// mutants: pace-dcqcn-handle-cnp
 void Dcqcn::handle_cnp(Instant now) noexcept {
     on_timeout(now);
     const double seen = alpha(now);
@@ -49,7 +47,6 @@ void Dcqcn::handle_cnp(Instant now) noexcept {
     set_deadline(is_uncongested() ? Instant::never() : now + parameters_.increase_period);
 }
 
-// mutants: pace-dcqcn-handle-sent
 void Dcqcn::handle_sent(std::size_t bytes, Instant now) noexcept {
     on_timeout(now);
     bytes_ += bytes;
@@ -60,7 +57,6 @@ void Dcqcn::handle_sent(std::size_t bytes, Instant now) noexcept {
     }
 }
 
-// mutants: pace-dcqcn-handle-timeout
 void Dcqcn::handle_timeout(Instant now) noexcept {
     while (!is_uncongested() && next_deadline() <= now) {
         ++timer_rounds_;
@@ -69,7 +65,6 @@ void Dcqcn::handle_timeout(Instant now) noexcept {
     }
 }
 
-// mutants: pace-dcqcn-increase
 void Dcqcn::increase() noexcept {
     const std::uint32_t most = std::max(timer_rounds_, byte_rounds_);
     const std::uint32_t least = std::min(timer_rounds_, byte_rounds_);

@@ -15,10 +15,8 @@ public:
     PaidTime() noexcept = default;
     explicit PaidTime(Instant begin) noexcept : at_(begin) {}
 
-    // mutants: pace-paid-time-may-send
     [[nodiscard]] bool may_send(Instant now) const noexcept { return at_ <= now + kPacingBatch; }
     // Charges a packet that takes `gap` at the flow's rate.
-    // mutants: pace-paid-time-charge
     void charge(Duration gap, Instant now) noexcept { at_ = std::max(at_, now - kPacingSlack) + gap; }
     [[nodiscard]] Instant at() const noexcept { return at_; }
 

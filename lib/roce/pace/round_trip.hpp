@@ -31,7 +31,6 @@ public:
     static constexpr std::uint32_t kMostDoublings = 10;
     // Returns the silence after which a packet counts as lost, doubled for each such silence in a row. There is a
     // sample.
-    // mutants: pace-round-trip-timeout
     [[nodiscard]] Duration timeout(std::uint32_t silences) const noexcept {
         return std::max(kRtoMin, Duration{smoothed_ns_ + 4 * variation_ns_}) *
                (std::int64_t{1} << std::min(silences, kMostDoublings));

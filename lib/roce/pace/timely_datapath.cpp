@@ -22,7 +22,6 @@ Timely::Timely(double link_rate_bytes_per_s, Instant now, const TimelyParameters
     CAIRN_ASSERT(parameters.rtt_low < parameters.rtt_high);
 }
 
-// mutants: pace-timely-judge-by-gradient
 double Timely::judge_by_gradient(Duration rtt, double weight) const noexcept {
     const double rate = rate_bytes_per_s();
     const double step = parameters_.rate_step_bytes_per_s * weight;
@@ -50,7 +49,6 @@ double Timely::judge_rate(Duration rtt, double weight) const noexcept {
     return judge_by_gradient(rtt, weight);
 }
 
-// mutants: pace-timely-decide
 void Timely::decide(Duration rtt, double weight) noexcept {
     const Duration difference = rtt - previous_rtt_;
     low_in_a_row_ = rtt < parameters_.rtt_low ? low_in_a_row_ + 1 : 0;
@@ -65,7 +63,6 @@ void Timely::decide(Duration rtt, double weight) noexcept {
     previous_rtt_ = rtt;
 }
 
-// mutants: pace-timely-handle-ack
 void Timely::handle_ack(const AckSample& sample, Instant now) noexcept {
     const Duration rtt = std::max(sample.rtt, parameters_.rtt_min);
     if (!parameters_.per_round_trip) {
@@ -77,7 +74,6 @@ void Timely::handle_ack(const AckSample& sample, Instant now) noexcept {
 }
 
 // A round trip of an uncongested flow begins with the first long sample; all that follow it count, short ones too.
-// mutants: pace-timely-gather
 void Timely::gather(Duration rtt, Instant now) noexcept {
     const bool first = least_rtt_ == Duration{};
     if (first && is_uncongested()) {

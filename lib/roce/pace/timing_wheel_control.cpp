@@ -7,7 +7,6 @@ namespace cairn::roce {
 namespace {
 
 // A time at the horizon can lie in the slot two after the last whole one: the present is rounded down, the time is not.
-// mutants: pace-timing-wheel-slots-for
 std::uint32_t slots_for(Duration horizon) noexcept {
     CAIRN_ASSERT(horizon > Duration{} && horizon <= kTimingWheelHorizonMax);
     const auto whole = static_cast<std::uint32_t>((horizon.ns + kSlot.ns - 1) / kSlot.ns);

@@ -4,7 +4,6 @@
 
 namespace cairn::roce {
 
-// mutants: pace-timing-wheel-slots-empty-from
 std::uint32_t TimingWheelSlots::empty_from(std::uint32_t from, std::uint32_t limit) const noexcept {
     std::uint32_t word = from / 64;
     const std::uint64_t here = occupied_[word] >> (from % 64);
@@ -21,7 +20,6 @@ std::uint32_t TimingWheelSlots::empty_from(std::uint32_t from, std::uint32_t lim
     return limit;
 }
 
-// mutants: pace-timing-wheel-slots-gather
 void TimingWheelSlots::gather(std::uint32_t count) noexcept {
     const std::uint32_t due = slots_;
     std::uint32_t list = list_of(cursor_);

@@ -29,7 +29,6 @@ public:
     TimingWheelSlots(Duration horizon, std::uint32_t capacity, Instant now);
 
     // Returns a node in the slot of `when`, or 0 if all are in use.
-    // mutants: pace-timing-wheel-slots-insert
     [[nodiscard]] std::uint32_t insert(Instant when) noexcept {
         const std::uint32_t node = free_;
         if (node == 0) [[unlikely]] {
@@ -51,7 +50,6 @@ public:
         return node;
     }
     // Moves all nodes due at `now` to the list of due nodes, by slot and within a slot by age.
-    // mutants: pace-timing-wheel-slots-collect-due
     void collect_due(Instant now) noexcept {
         CAIRN_ASSERT(links_[slots_].next == slots_);
         // In most turns the time is in the slot of the turn before.
@@ -74,7 +72,6 @@ public:
         remove(node);
         return node;
     }
-    // mutants: pace-timing-wheel-slots-remove
     void remove(std::uint32_t node) noexcept {
         const Link link = links_[node];
         links_[link.prev].next = link.next;
@@ -105,7 +102,6 @@ private:
     static std::int64_t slot_at_or_before(Instant when) noexcept {
         return std::clamp(when.ns / kSlot.ns - (when.ns % kSlot.ns < 0 ? 1 : 0), -kSlotMax, kSlotMax);
     }
-    // mutants: pace-timing-wheel-slots-at-or-after
     static std::int64_t slot_at_or_after(Instant when) noexcept {
         return when.ns / kSlot.ns + (when.ns % kSlot.ns > 0 ? 1 : 0);
     }

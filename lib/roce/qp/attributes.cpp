@@ -38,12 +38,10 @@ constexpr Change kToRtr{true, kOfRtr, kOfInit.with(kOfCairn)};
 constexpr Change kToRts{true, kOfRts, kWhileRunning};
 constexpr Change kRunning{true, kNone, kWhileRunning};
 constexpr Change kDrained{true, kNone, kWhileDrained};
-// mutants: qp-state-resumed
 constexpr Change kResumed{true, kNone, kWhileRunning, false};
 
 // The table for all services; each takes from the sets of attributes the ones that it has.
 constexpr std::size_t kStates = static_cast<std::size_t>(QpState::Count);
-// mutants: qp-state-transitions
 constexpr std::array<std::array<Change, kStates>, kStates> kTransitions{{
     // to RESET, INIT, RTR, RTS, SQD, SQE, ERR
     {kBare, kToInit, kNo, kNo, kNo, kNo, kNo},          // from RESET
@@ -55,7 +53,6 @@ constexpr std::array<std::array<Change, kStates>, kStates> kTransitions{{
     {kBare, kNo, kNo, kNo, kNo, kNo, kBare},            // ERR
 }};
 
-// mutants: qp-state-abilities
 constexpr std::array<Abilities, kStates> kAbilities{{
     // send, receive, flush
     {false, false, false},  // in RESET
@@ -117,7 +114,6 @@ bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
 
 }  // namespace
 
-// mutants: qp-state-abilities-of
 Abilities abilities_of(QpState state, QpKind kind) noexcept {
     const bool is_initiator = kind.service == wire::Service::Xrc && !kind.is_target;
     Abilities may = kAbilities[static_cast<std::size_t>(state)];
@@ -155,7 +151,6 @@ std::optional<ModifyRefusal> judge_modify(QpState from, QpState to, AttributeSet
     return legal_values(which, values) ? std::nullopt : std::optional(ModifyRefusal::BadValue);
 }
 
-// mutants: qp-attributes-assign
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept {
     const auto take = [&](Attribute one, auto member) noexcept {
         if (which.has(one)) {

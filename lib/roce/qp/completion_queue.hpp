@@ -56,7 +56,6 @@ private:
     }
     void fire() noexcept;
     // Returns how many of the completions in the queue came before the last event.
-    // mutants: qp-completion-queue-told
     [[nodiscard]] std::uint32_t told() const noexcept { return told_ - head_ <= size() ? told_ - head_ : 0; }
     [[nodiscard]] Completion& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
 

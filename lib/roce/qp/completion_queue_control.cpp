@@ -13,7 +13,6 @@ CompletionQueue::CompletionQueue(std::uint32_t slots)
     CAIRN_ASSERT(slots >= 1 && slots <= kMaxCompletionSlots);
 }
 
-// mutants: qp-completion-queue-resize
 Status CompletionQueue::resize(std::uint32_t slots) {
     if (slots < 1 || slots > kMaxCompletionSlots) {
         return Error{"a completion queue of " + std::to_string(slots) + " entries",

@@ -4,7 +4,6 @@
 
 namespace cairn::roce {
 
-// mutants: qp-completion-queue-push
 bool CompletionQueue::push(const Completion& completion) noexcept {
     if (overrun_ || size() == slots_) [[unlikely]] {
         if (!overrun_) {
@@ -59,7 +58,6 @@ void CompletionQueue::forget(Qpn qpn) noexcept {
 }
 
 // A completion may have come since the user polled last. Without an event the user would sleep although it is there.
-// mutants: qp-completion-queue-arm
 void CompletionQueue::arm(Arm wish) noexcept {
     arm_ = std::max(arm_, wish);
     for (std::uint32_t position = head_ + told(); position != tail_; ++position) {

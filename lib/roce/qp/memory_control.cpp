@@ -85,7 +85,6 @@ std::optional<Error> MemoryTable::judge_region(const RegionRequest& request) {
 }
 
 // Makes room when all regions are in use. Returns false if the limit is reached.
-// mutants: qp-memory-table-grow
 bool MemoryTable::grow() {
     const auto before = static_cast<std::uint32_t>(regions_.size());
     const std::uint32_t after = std::min(2 * before, most_);
@@ -119,7 +118,6 @@ Result<MemoryTable::Region*> MemoryTable::take_slot(Pd pd) {
     return &region;
 }
 
-// mutants: qp-memory-table-give-slot
 void MemoryTable::give_slot(Region& region) noexcept {
     region.live = false;
     ++region.generation;
@@ -154,7 +152,6 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     return region.key;
 }
 
-// mutants: qp-memory-table-on-vanished
 void MemoryTable::on_vanished(const std::uint8_t* address) noexcept {
     for (Region& each : regions_) {
         const bool within = each.live && each.data <= address && address < each.data + each.bytes;
@@ -162,7 +159,6 @@ void MemoryTable::on_vanished(const std::uint8_t* address) noexcept {
     }
 }
 
-// mutants: qp-memory-table-reregister-region
 Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change) {
     Region* const region = region_at(key);
     if (region == nullptr || region->windows != 0) {
@@ -220,7 +216,6 @@ void MemoryTable::note_end(const Region& region) noexcept {
     ended_ = {from, until};
 }
 
-// mutants: qp-memory-table-destroy-region
 bool MemoryTable::destroy_region(Rkey key) noexcept {
     const Region* const found = at(key);
     if (found == nullptr || found->is_window() || found->windows != 0) {

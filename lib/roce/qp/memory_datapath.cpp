@@ -4,7 +4,6 @@
 
 namespace cairn::roce {
 
-// mutants: qp-memory-table-at
 const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
     const std::uint32_t index = keys_.index_of(key);
     if (index >= regions_.size()) {
@@ -14,7 +13,6 @@ const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
     return region.live && region.key == key ? &region : nullptr;
 }
 
-// mutants: qp-memory-table-region-view
 inline MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
     if (!rights.cover(wanted)) {
         return MemoryRefusal::NoRight;
@@ -30,7 +28,6 @@ inline MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address
 }
 
 // Finds memory of a null region. All of its addresses lead to the same few bytes.
-// mutants: qp-memory-table-null-view
 MemoryView MemoryTable::Region::null_view(Rights wanted, std::uint64_t count) const noexcept {
     if (!Rights(Right::LocalWrite).cover(wanted)) {
         return MemoryRefusal::NoRight;
@@ -41,7 +38,6 @@ MemoryView MemoryTable::Region::null_view(Rights wanted, std::uint64_t count) co
     return {wanted == Rights{} ? data : data + kNullBytes, false};
 }
 
-// mutants: qp-memory-table-find
 MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                              std::uint64_t bytes) const noexcept {
     const Region* const region = at(key);
@@ -54,7 +50,6 @@ MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t addre
     return region->kind == Kind::Region ? region->view(wanted, address, bytes) : region->null_view(wanted, bytes);
 }
 
-// mutants: qp-memory-table-judge-user
 std::optional<MemoryRefusal> MemoryTable::Region::judge_user(const Region* region, const KeyUser& user) noexcept {
     if (region == nullptr) {
         return MemoryRefusal::UnknownKey;

@@ -45,7 +45,6 @@ void MemoryTable::unbind(Region& window) noexcept {
 
 // Judges a binding. Remote rights need no remote rights of the region, but rights to write need its right of local
 // writing (C10-72 to C10-75).
-// mutants: qp-memory-table-judge-binding
 std::optional<MemoryRefusal> MemoryTable::judge_binding(const WindowBinding& binding, const Region& window,
                                                         const KeyUser& user) const noexcept {
     const bool type1 = window.kind == Kind::Window1;
@@ -103,7 +102,6 @@ void MemoryTable::free_windows(Qpn qpn) noexcept {
     }
 }
 
-// mutants: qp-memory-table-judge-invalidate
 std::optional<MemoryRefusal> MemoryTable::judge_invalidate(Rkey key, const KeyUser& user) const noexcept {
     const Region* const region = at(key);
     if (region == nullptr || region->kind == Kind::Null || (region->is_window() && !region->bound)) {

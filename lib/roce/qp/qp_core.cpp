@@ -29,7 +29,6 @@ QpCore::~QpCore() {
     }
 }
 
-// mutants: qp-core-accept
 std::optional<ModifyRefusal> QpCore::accept(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
     const std::optional<ModifyRefusal> refusal = judge_modify(state_, to, which, values, kind_);
     if (!refusal) {
@@ -44,7 +43,6 @@ void QpCore::enter(QpState state) noexcept {
     drain_reported_ = drain_reported_ && state == QpState::Sqd;
 }
 
-// mutants: qp-core-reset
 void QpCore::reset() noexcept {
     enter(QpState::Reset);
     attributes_ = {};
@@ -54,7 +52,6 @@ void QpCore::reset() noexcept {
     resources_.receive_completions.forget(qpn_);
 }
 
-// mutants: qp-core-flush-receives
 void QpCore::flush_receives() noexcept {
     while (!own_receives_.empty()) {
         complete_receive(own_receives_.take().wr_id, CompletionStatus::Flushed);
@@ -64,7 +61,6 @@ void QpCore::flush_receives() noexcept {
     }
 }
 
-// mutants: qp-core-post-receive
 PostVerdict QpCore::post_receive(const ReceiveRequest& request) noexcept {
     if (kind_.service == wire::Service::Xrc) {
         return PostVerdict::WrongSide;
@@ -85,7 +81,6 @@ void QpCore::complete_receive(std::uint64_t wr_id, CompletionStatus status) noex
     (void)resources_.receive_completions.push(completion);
 }
 
-// mutants: qp-core-report-drained
 void QpCore::report_drained() noexcept {
     drain_reported_ = true;
     events_.raise(QpEvent::SendQueueDrained);

@@ -18,7 +18,6 @@ struct QpRingLink {
 template <class Member, QpRingLink<Member> Member::*kLink = &Member::link>
 class QpRing {
 public:
-    // mutants: qp-ring-push
     void push(Member& member) noexcept {
         QpRingLink<Member>& link = member.*kLink;
         if (link.listed) {
@@ -44,7 +43,6 @@ public:
         }
         return each == nullptr;
     }
-    // mutants: qp-ring-remove
     void remove(Member& member) noexcept {
         QpRingLink<Member>& link = member.*kLink;
         if (!link.listed) {

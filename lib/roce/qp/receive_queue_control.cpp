@@ -19,7 +19,6 @@ ReceiveQueue::ReceiveQueue(std::uint32_t slots, std::uint32_t max_sges)
     CAIRN_ASSERT(max_sges <= kMaxSges);
 }
 
-// mutants: rc-receive-queue-resize
 Status ReceiveQueue::resize(std::uint32_t slots) {
     if (slots < 1 || slots > kMaxQueueSlots) {
         return Error{"a receive queue of " + std::to_string(slots) + " entries",

@@ -29,7 +29,6 @@ const ReceiveHead& ReceiveQueue::front() const noexcept {
     return ring_[head_ & mask_];
 }
 
-// mutants: rc-receive-queue-take
 void ReceiveQueue::take(ReceiveWqe& into) noexcept {
     const std::size_t count = front().sge_count;
     const std::size_t at = sges_of(head_);
@@ -58,7 +57,6 @@ void ReceiveQueue::judge_limit() noexcept {
     }
 }
 
-// mutants: rc-receive-queue-set-limit
 void ReceiveQueue::set_limit(std::uint32_t limit) noexcept {
     limit_ = limit;
     judge_limit();

@@ -29,7 +29,6 @@ public:
     [[nodiscard]] constexpr std::uint32_t index_of(Rkey key) const noexcept {
         return key.value <= last_short_ ? key.value >> shift_ : (key.value & ~kLong) >> kLongShift;
     }
-    // mutants: qp-region-keys-make
     [[nodiscard]] constexpr Rkey make(std::uint32_t index, std::uint64_t secret,
                                       std::uint64_t generation) const noexcept {
         const bool is_long = last_short_ != ~0U && index >= kFirst;

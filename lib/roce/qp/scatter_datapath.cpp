@@ -40,7 +40,6 @@ void place_last(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
 }  // namespace
 
 // find() is expanded in place, since its two callers would otherwise make it a call.
-// mutants: qp-find-pieces
 [[gnu::flatten]] bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset,
                                   std::uint64_t bytes, Pieces& out) noexcept {
     if (sges.size() == 1 && offset == 0 && bytes == sges[0].bytes && bytes != 0) [[likely]] {

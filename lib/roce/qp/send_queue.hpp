@@ -94,7 +94,6 @@ public:
     void clear() noexcept { head_ = returned_ = tail_; }
     // Gives slots back after a completion was polled: the slots of its request, and of the ones before it, are the
     // user's again (10.8.3).
-    // mutants: rc-send-queue-give-back
     void give_back(const Completion& polled) noexcept { returned_ = polled.behind; }
 
     [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // of the oldest request
@@ -122,7 +121,6 @@ private:
     };
 
     // Returns the number of SGEs that take as much room as the memory of any request.
-    // mutants: rc-send-queue-room-sges
     [[nodiscard]] static constexpr std::uint32_t room_sges(std::uint32_t max_sges,
                                                            std::uint32_t inline_bytes) noexcept {
         return std::max(max_sges, static_cast<std::uint32_t>((inline_bytes + sizeof(Sge) - 1) / sizeof(Sge)));
@@ -131,11 +129,8 @@ private:
     [[nodiscard]] static constexpr std::size_t room_lines(std::size_t sges) noexcept {
         return (sges * sizeof(Sge) + sizeof(RoomLine) - 1) / sizeof(RoomLine);
     }
-    // mutants: rc-send-queue-next-base
     [[nodiscard]] std::uint32_t next_base() const noexcept { return reuses_ && empty() ? tail_ - colour_ : base_; }
-    // mutants: rc-send-queue-slot-of
     [[nodiscard]] std::uint32_t slot_of(std::uint32_t position) const noexcept { return (position - base_) & mask_; }
-    // mutants: rc-send-queue-sges-in
     [[nodiscard]] const Sge* sges_in(std::uint32_t slot) const noexcept {
         return rooms_.front().sges.data() + std::size_t{slot} * room_sges_;
     }

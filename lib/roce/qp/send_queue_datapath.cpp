@@ -39,7 +39,6 @@ void take_flush(SendWqe& wqe, const FlushRange& range) noexcept {
 
 }  // namespace
 
-// mutants: rc-send-queue-judge
 PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (request.opcode >= WorkOpcode::Count) {
         return PostVerdict::BadOpcode;

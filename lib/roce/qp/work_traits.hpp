@@ -100,7 +100,6 @@ struct WorkTraits {
     [[nodiscard]] constexpr bool is_segmented() const noexcept { return data != WorkData::None && !is_word; }
 };
 
-// mutants: qp-work-traits
 inline constexpr auto kWorkTraits = [] {
     using enum wire::Operation;
     using enum wire::Service;
@@ -151,7 +150,6 @@ static_assert([] {
     return kWorkTraits[static_cast<std::size_t>(opcode)];
 }
 // Returns true if the service has the operation. Returns false for an invalid opcode, too.
-// mutants: qp-work-traits-has-work
 [[nodiscard]] constexpr bool has_work(wire::Service service, WorkOpcode opcode) noexcept {
     return opcode < WorkOpcode::Count && work_traits(opcode).services.has(service);
 }

@@ -41,7 +41,6 @@ public:
     void remove(Srqn srqn) noexcept;  // the number is in use (asserted)
 
     // Returns nullptr if the domain has no queue of this number.
-    // mutants: qp-xrc-table-find
     [[nodiscard]] const Receiver* find(Srqn srqn, Xrcd domain) const noexcept {
         const Entry& entry = entries_[srqn.value & (entries_.size() - 1)];
         return entry.receiver.srqn == srqn && entry.domain == domain ? &entry.receiver : nullptr;

@@ -26,7 +26,6 @@ Result<Srqn> XrcTable::add(Xrcd domain, const Receiver& receiver) {
 }
 
 // Doubles the table. Numbers that had places of their own still do.
-// mutants: qp-xrc-table-grow
 void XrcTable::grow() {
     std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(entries_.size() * 2));
     for (const Entry& entry : before) {

@@ -31,7 +31,6 @@ public:
 
     // Counts a packet that leaves. Returns true if it asks. `behind` is the PSN after it and after its answer's
     // packets. If `soon`, it asks if it ends its message.
-    // mutants: rc-ack-requests-ask
     [[nodiscard]] bool ask(Psn behind, bool ends_message, bool soon) noexcept {
         ++packets_;
         messages_ += ends_message ? 1 : 0;
@@ -49,7 +48,6 @@ public:
     // Returns the PSN after the newest one whose answer was asked for.
     [[nodiscard]] Psn asked_until() const noexcept { return asked_until_; }
     // Returns how long the peer may put off its answer to the oldest PSN without one, in addition to a round trip.
-    // mutants: rc-ack-requests-delay
     [[nodiscard]] Duration delay(Psn unacknowledged) const noexcept {
         const bool asked = asked_until_.since(unacknowledged) > 0;
         return peer_delays_ && !asked ? kAckDelay : Duration{};

@@ -40,7 +40,6 @@ void AnswerTimers::on_progress(Psn unacknowledged, Instant now) noexcept {
     measure(unacknowledged, now);
 }
 
-// mutants: rc-answer-timers-measure
 void AnswerTimers::measure(Psn unacknowledged, Instant now) noexcept {
     if (!timed_ || timed_->psn.since(unacknowledged) >= 0) {
         return;
@@ -66,7 +65,6 @@ bool AnswerTimers::take_end_of_hold(Instant now) noexcept {
 }
 
 // Puts the same timer off once only, since a worker that sleeps until something is due pauses each time.
-// mutants: rc-answer-timers-defers
 bool AnswerTimers::defers() noexcept {
     if (deferred_ || !paused_since(armed_at_)) {
         return false;
@@ -75,7 +73,6 @@ bool AnswerTimers::defers() noexcept {
     return true;
 }
 
-// mutants: rc-answer-timers-judge-silence
 AnswerTimers::Silence AnswerTimers::judge_silence(std::uint8_t ack_timeout, bool nothing_sent, Instant now) noexcept {
     const bool is_configured = timers_.is_due(Timer::Silence, now);
     if (!is_configured && !timers_.is_due(Timer::EarlySilence, now)) {

@@ -8,7 +8,6 @@
 
 namespace cairn::roce::rc {
 
-// mutants: rc-completer-on-answer
 AnswerEffect Completer::on_answer(const wire::Packet& packet) noexcept {
     switch (judge_answer_psn(packet.bth().psn, side_.unacknowledged, side_.sent)) {
         case AnswerPsnVerdict::Stale:
@@ -45,7 +44,6 @@ AnswerEffect Completer::on_acknowledge(const wire::Packet& packet) noexcept {
     return psn.since(side_.unacknowledged) >= 0 ? AnswerEffect{Kind::ImpliedNak, {}, psn} : AnswerEffect{};
 }
 
-// mutants: rc-completer-acknowledge
 bool Completer::acknowledge(Psn psn) noexcept {
     bool pushed = true;
     while (pushed && psn.since(side_.unacknowledged) >= 0) {
@@ -73,7 +71,6 @@ AnswerEffect Completer::on_nak(wire::NakCode code, Psn psn) noexcept {
     return end(status_of(code));
 }
 
-// mutants: rc-completer-on-not-ready
 AnswerEffect Completer::on_not_ready(wire::RnrTimer timer, Psn psn) noexcept {
     side_.counters.count(RcCounter::RnrNakReceived);
     if (!acknowledge(psn.plus(Psn::kMask))) {
@@ -87,7 +84,6 @@ AnswerEffect Completer::on_not_ready(wire::RnrTimer timer, Psn psn) noexcept {
 
 // Takes a NAK with a map: the peer executed everything before its PSN, misses that one, and holds the packets of the
 // map.
-// mutants: rc-completer-on-map
 AnswerEffect Completer::on_map(const wire::Packet& packet) noexcept {
     const Psn psn = packet.bth().psn;
     const bool is_map = side_.attributes->selective && packet.traits().operation == wire::Operation::ReadResponseOnly &&

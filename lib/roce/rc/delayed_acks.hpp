@@ -18,27 +18,23 @@ public:
         note_acknowledged();
     }
     // Counts a message that ended. Returns true if enough messages lack an acknowledgement that one is owed.
-    // mutants: rc-delayed-acks-count-message
     [[nodiscard]] bool count_message() noexcept {
         messages_ += messages_ < kAckEveryMessages ? 1U : 0U;
         return messages_ == kAckEveryMessages;
     }
     // Starts the time of the messages counted, if it does not run yet: no answer leaves now that acknowledges them.
-    // mutants: rc-delayed-acks-wait
     void wait(Instant now) noexcept {
         if (messages_ != 0 && by_time_ && due_ == Instant::never()) {
             due_ = now + kAckDelay;
         }
     }
     // Notes that an answer left that acknowledges everything.
-    // mutants: rc-delayed-acks-note-acknowledged
     void note_acknowledged() noexcept {
         messages_ = 0;
         due_ = Instant::never();
     }
     [[nodiscard]] Instant due() const noexcept { return due_; }
     // Returns true once when the time is over.
-    // mutants: rc-delayed-acks-take-due
     [[nodiscard]] bool take_due(Instant now) noexcept {
         if (now < due_) {
             return false;

@@ -20,7 +20,6 @@ public:
         release_all();
         dropped_until_.reset();
     }
-    // mutants: rc-early-requests-release-all
     void release_all() noexcept {
         if (pool_ != nullptr) {
             pool_->release_all(chain_);
@@ -30,7 +29,6 @@ public:
     [[nodiscard]] bool can_hold() const noexcept { return pool_ != nullptr; }
     [[nodiscard]] bool empty() const noexcept { return chain_.empty(); }
     // Keeps a packet that is offered. Returns false if there is no room, it lies too far ahead, or it is held already.
-    // mutants: rc-early-requests-hold
     [[nodiscard]] bool hold(Psn psn, Psn expected, const PacketOffer& offer) noexcept {
         return psn.since(expected) <= static_cast<std::int32_t>(kHeldPackets) && pool_->hold(chain_, psn, offer);
     }
@@ -48,14 +46,12 @@ public:
         dropped_until_ = dropped_until_ && psn.since(*dropped_until_) < 0 ? dropped_until_ : psn;
     }
     // Gives up held packets, as if they had been dropped; something is held (asserted).
-    // mutants: rc-early-requests-give-up
     void give_up() noexcept {
         note_dropped(pool_->back_psn(chain_));
         release_all();
     }
     // Returns true once all missing packets that the peer knows of have come, and packets dropped after them are to be
     // asked for. The peer knows of gaps as far as a later packet was held.
-    // mutants: rc-early-requests-take-dropped
     [[nodiscard]] bool take_dropped(Psn expected) noexcept {
         if (!dropped_until_ || !chain_.empty()) {
             return false;

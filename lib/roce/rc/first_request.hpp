@@ -18,7 +18,6 @@ public:
     [[nodiscard]] bool is_awaited() const noexcept { return ready_to_receive_ || sink_ != nullptr; }
     // Takes note of a request packet. `taken`: it or one before it was the next in order. Returns true for the first
     // one in RTR.
-    // mutants: rc-first-request-on-packet
     [[nodiscard]] bool on_packet(bool taken) noexcept {
         if (taken && sink_ != nullptr) {
             std::exchange(sink_, nullptr)->on_event();

@@ -6,7 +6,6 @@
 
 namespace cairn::roce::rc {
 
-// mutants: rc-held-packets-hold
 bool HeldPackets::hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept {
     if (offer.bytes.empty() || free_ == kNone || chain.count_ >= slots_.size() - in_use_) {
         return false;
@@ -68,7 +67,6 @@ void HeldPackets::release_all(Chain& chain) noexcept {
     }
 }
 
-// mutants: rc-held-packets-map
 std::size_t HeldPackets::map(const Chain& chain, Psn missing,
                              std::span<std::uint8_t, kHeldMapBytes> out) const noexcept {
     std::fill(out.begin(), out.end(), std::uint8_t{0});

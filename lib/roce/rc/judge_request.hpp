@@ -11,7 +11,6 @@ namespace cairn::roce::rc {
 
 // The place of a PSN relative to the expected one: the half of the circle before that one is old (9.7.4).
 enum class PsnVerdict : std::uint8_t { Expected, Duplicate, Gap };
-// mutants: rc-judge-request-psn
 [[nodiscard]] constexpr PsnVerdict judge_psn(Psn psn, Psn expected) noexcept {
     const std::int32_t distance = psn.since(expected);
     return distance == 0 ? PsnVerdict::Expected : distance < 0 ? PsnVerdict::Duplicate : PsnVerdict::Gap;

@@ -57,7 +57,6 @@ RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Right
 
 // Judges access to one word that must stay whole. It lies within the range, and is aligned both by the peer's address
 // and by its own.
-// mutants: rc-judge-request-word
 RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights wanted, Rkey key,
                           std::uint64_t address) noexcept {
     const MemoryView view = memory.find_remote(key, user, wanted, address, kAtomicBytes);
@@ -71,7 +70,6 @@ RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights
 }
 
 // Judges a FLUSH. Its placement and selectivity are defined ones (judged with the length).
-// mutants: rc-judge-request-flush
 RequestVerdict judge_flush(const MemoryTable& memory, const KeyUser& user, const wire::Packet& packet,
                            std::uint8_t*& place) noexcept {
     const auto& reth = packet.get<wire::Reth>();
@@ -117,7 +115,6 @@ RequestVerdict judge_rights(const wire::Packet& packet, Rights granted) noexcept
     return granted.cover(rights_wanted(packet)) ? Execute : InvalidRequest;
 }
 
-// mutants: rc-judge-request-length
 RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
                             std::uint32_t path_mtu_bytes) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
@@ -156,7 +153,6 @@ RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& mess
     return before + packet.payload().size() <= receive_bytes ? Execute : TooLong;
 }
 
-// mutants: rc-judge-request-memory
 RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message, const MemoryTable& memory,
                             const KeyUser& user, std::uint8_t*& place) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();

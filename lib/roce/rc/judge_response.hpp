@@ -10,7 +10,6 @@ namespace cairn::roce::rc {
 
 // The place of an answer's PSN relative to the outstanding PSNs, [unacknowledged, sent).
 enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
-// mutants: rc-judge-answer-psn
 [[nodiscard]] constexpr AnswerPsnVerdict judge_answer_psn(Psn psn, Psn unacknowledged, Psn sent) noexcept {
     if (psn.since(unacknowledged) < 0) {
         return AnswerPsnVerdict::Stale;

@@ -71,7 +71,6 @@ public:
     // more at next_deadline().
     [[nodiscard]] std::size_t poll_transmit(std::span<OutPacket> out, Instant now) noexcept;
     // Returns false if poll_transmit() makes no packet until the next input.
-    // mutants: rc-queue-pair-may-transmit
     [[nodiscard]] bool may_transmit() const noexcept {
         return responder_.has_response() || owes_notification_ || has_unsent_requests();
     }
@@ -87,7 +86,6 @@ public:
     }
     // Returns true if the next answer is short: a notification, an acknowledgement or a NAK, without data that was
     // read. Peers wait for such answers.
-    // mutants: rc-queue-pair-owes-short-answer
     [[nodiscard]] bool owes_short_answer() const noexcept {
         return owes_notification_ || responder_.has_short_response();
     }

@@ -34,7 +34,6 @@ QueuePair::~QueuePair() {
     free_windows();
 }
 
-// mutants: rc-queue-pair-modify
 std::optional<ModifyRefusal> QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
     const QpState from = state();
     if (const std::optional<ModifyRefusal> refusal = core_.accept(to, which, values)) {
@@ -66,7 +65,6 @@ void QueuePair::free_windows() noexcept {
     }
 }
 
-// mutants: rc-queue-pair-enter-reset
 void QueuePair::enter_reset() noexcept {
     free_windows();
     core_.reset();
@@ -86,7 +84,6 @@ void QueuePair::enter_error(QpEvent why) noexcept {
     enter_error();
 }
 
-// mutants: rc-queue-pair-enter-error
 void QueuePair::enter_error() noexcept {
     if (state() == QpState::Err) {
         return;

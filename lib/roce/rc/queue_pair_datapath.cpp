@@ -60,7 +60,6 @@ void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
     (void)on_packet(packet, {}, now);
 }
 
-// mutants: rc-queue-pair-on-packet
 bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept {
     if (const std::optional<RcCounter> reason = judge_packet(packet)) {
         if (packet.traits().role == wire::Role::Notification) {
@@ -99,7 +98,6 @@ void QueuePair::watch_held(Instant now) noexcept {
     }
 }
 
-// mutants: rc-queue-pair-on-timeout
 void QueuePair::on_timeout(Instant now) noexcept {
     if (timers_.is_due(Timer::Rate, now)) {
         timers_.stop(Timer::Rate);
@@ -116,7 +114,6 @@ void QueuePair::on_timeout(Instant now) noexcept {
     }
 }
 
-// mutants: rc-queue-pair-next-deadline
 Instant QueuePair::next_deadline() const noexcept {
     const Instant own = std::min(timers_.next(), responder_.next_deadline());
     return sends() && !sends_.empty() ? std::min(own, requester_.next_deadline()) : own;
@@ -139,7 +136,6 @@ bool QueuePair::poll_one(OutPacket& out, Instant now) noexcept {
     return poll_request(out, now) || poll_response(out);
 }
 
-// mutants: rc-queue-pair-poll-request
 bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
     if (!sends()) {
         return false;
@@ -163,7 +159,6 @@ bool QueuePair::poll_response(OutPacket& out) noexcept {
     return made;
 }
 
-// mutants: rc-queue-pair-on-result
 void QueuePair::on_result(std::optional<RequesterStop> stop) noexcept {
     if (!stop) [[likely]] {
         return;

@@ -26,7 +26,6 @@ void write_notification(OutPacket& out, const QpAttributes& attributes) noexcept
 
 }  // namespace
 
-// mutants: rc-queue-pair-on-marked
 void QueuePair::on_marked(const wire::Packet& packet, Instant now) noexcept {
     counters_.count(RcCounter::Marked);
     const wire::Role role = packet.traits().role;
@@ -58,7 +57,6 @@ void QueuePair::end_pacing() noexcept {
     requester_.set_ack_interval(capacity_.window_packets);
 }
 
-// mutants: rc-queue-pair-poll-short-answer
 bool QueuePair::poll_short_answer(OutPacket& out) noexcept {
     if (owes_notification_) {
         owes_notification_ = false;
@@ -84,7 +82,6 @@ bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
 }
 
 // Returns true if the queue pair has to wait. After a wait it sends a batch before it waits again.
-// mutants: rc-queue-pair-waits-for-rate
 bool QueuePair::waits_for_rate(Instant now) noexcept {
     if (timers_.is_armed(Timer::Rate)) {
         if (!timers_.is_due(Timer::Rate, now)) {
@@ -100,7 +97,6 @@ bool QueuePair::waits_for_rate(Instant now) noexcept {
     return true;
 }
 
-// mutants: rc-queue-pair-poll-paced
 bool QueuePair::poll_paced(OutPacket& out, Instant now) noexcept {
     requester_.set_ack_interval(flow_->packets_in(kAckInterval, attributes().path_mtu_bytes));
     const bool again = requester_.resends_oldest();

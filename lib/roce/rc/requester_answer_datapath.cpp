@@ -44,7 +44,6 @@ std::optional<RequesterStop> Requester::act(const AnswerEffect& effect, const wi
 }
 
 // Completes the requests that were acknowledged while the answer that came now was missing.
-// mutants: rc-requester-acknowledge-executed
 std::optional<RequesterStop> Requester::acknowledge_executed(Instant now) noexcept {
     const Psn before = side().unacknowledged;
     const bool pushed = completer_.acknowledge(plan_.executed_until().plus(Psn::kMask));
@@ -54,7 +53,6 @@ std::optional<RequesterStop> Requester::acknowledge_executed(Instant now) noexce
     return pushed ? std::nullopt : std::optional(RequesterStop::CqOverrun);
 }
 
-// mutants: rc-requester-hold-back
 std::optional<RequesterStop> Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept {
     if (is_at_oldest_psn()) {
         return std::nullopt;  // the peer is held back already
@@ -73,7 +71,6 @@ std::optional<RequesterStop> Requester::hold_back(wire::RnrTimer timer, Instant 
 
 // Recovers a loss, which a NAK reports, or an answer that comes after a READ or atomic still waiting for its own
 // (9.7.5). If going back did not help, the timeout does.
-// mutants: rc-requester-recover
 std::optional<RequesterStop> Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
     SendSide& side = this->side();
     side.counters.count(reason);
@@ -102,7 +99,6 @@ void Requester::patch(Psn newest, Instant now) noexcept {
     }
 }
 
-// mutants: rc-requester-retry
 std::optional<RequesterStop> Requester::retry(Instant now) noexcept {
     if (retries_.left == 0) {
         return completer_.fail(CompletionStatus::RetryExceeded);
@@ -114,13 +110,11 @@ std::optional<RequesterStop> Requester::retry(Instant now) noexcept {
     return std::nullopt;
 }
 
-// mutants: rc-requester-go-back
 void Requester::go_back() noexcept {
     cursor_.go_back(side());
     timers_.stop_timing();
 }
 
-// mutants: rc-requester-on-progress
 void Requester::on_progress(Instant now) noexcept {
     const SendSide& side = this->side();
     retries_ = {side.attributes->retry_count, side.attributes->rnr_retry, false};
@@ -140,7 +134,6 @@ void Requester::arm(Instant now) noexcept {
     }
 }
 
-// mutants: rc-requester-on-timeout
 std::optional<RequesterStop> Requester::on_timeout(Instant now) noexcept {
     if (timers_.take_end_of_hold(now)) {
         arm(now);

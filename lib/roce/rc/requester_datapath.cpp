@@ -10,7 +10,6 @@ namespace {
 
 // Returns true if the answer to the request is wanted soon. It may make a completion, the peer may be late with it, or
 // the end of a region may wait for all packets before it.
-// mutants: rc-requester-is-wanted-soon
 bool is_wanted_soon(const SendSide& side, std::uint32_t position, const SendWqe& wqe, bool again) noexcept {
     if (again || wqe.flags.signalled || has_own_answer(wqe.opcode)) {
         return true;
@@ -42,7 +41,6 @@ bool find_payload(SendSide& side, std::uint32_t position, WorkData data, std::ui
 
 }  // namespace
 
-// mutants: rc-requester-may-send
 bool Requester::may_send(Instant now, bool drain) const noexcept {
     const SendSide& side = this->side();
     if (cursor_.is_at_end(side) || timers_.holds_back(now)) {
@@ -58,7 +56,6 @@ bool Requester::may_send(Instant now, bool drain) const noexcept {
     return side.outstanding_psns() - side.read_psns_out < window_packets_;
 }
 
-// mutants: rc-requester-may-start
 bool Requester::may_start(const SendWqe& wqe) const noexcept {
     const SendSide& side = this->side();
     if (wqe.flags.fence && side.reads_out != 0) {
@@ -105,7 +102,6 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, std::optio
     return true;
 }
 
-// mutants: rc-requester-write
 void Requester::write(OutPacket& out, const SendWqe& wqe, const WorkPackets& operations, const Leaving& packet,
                       std::uint32_t offset) noexcept {
     const SendSide& side = this->side();
@@ -133,7 +129,6 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, const WorkPackets& ope
                   atomic, wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 
-// mutants: rc-requester-move-on
 bool Requester::move_on(const Leaving& packet, Instant now) noexcept {
     SendSide& side = this->side();
     cursor_.step(packet.last);

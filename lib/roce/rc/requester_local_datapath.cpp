@@ -4,7 +4,6 @@
 namespace cairn::roce::rc {
 
 // Runs them. They take no PSN: `last` is the one before `first`. Going back passes over requests that are done.
-// mutants: rc-requester-run-local
 bool Requester::run_local(bool drain, std::optional<RequesterStop>& stop) noexcept {
     SendSide& side = this->side();
     while (!cursor_.is_at_end(side) && is_local(side.queue.at(cursor_.position()).opcode)) {

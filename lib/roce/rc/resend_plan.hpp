@@ -22,7 +22,6 @@ public:
     explicit ResendPlan(Psn psn = {}) noexcept : executed_until_(psn) {}
     // Moves the oldest unacknowledged PSN. Everything before it is forgotten, so that no old PSN is met again after the
     // numbers have gone round.
-    // mutants: rc-resend-plan-on-progress
     void on_progress(Psn unacknowledged) noexcept {
         if (unacknowledged.since(executed_until_) > 0) {
             executed_until_ = unacknowledged;
@@ -54,7 +53,6 @@ public:
     [[nodiscard]] Psn executed_until() const noexcept { return executed_until_; }
 
     // Begins or extends a pass, since the peer has `newest` and misses a packet below it.
-    // mutants: rc-resend-plan-begin-or-extend
     [[nodiscard]] Step begin_or_extend(Psn newest, Psn unacknowledged, Psn sent) noexcept {
         const Psn until = newest.next();
         if (!in_epoch_ || newest.since(epoch_end_) >= 0) {
@@ -84,7 +82,6 @@ public:
     [[nodiscard]] bool is_behind(Psn psn) const noexcept { return passing_ && psn.since(until_) >= 0; }
     // Returns true if the packet is not to be sent again. The oldest one never counts as held: the peer may have held
     // it and given it up.
-    // mutants: rc-resend-plan-spares
     [[nodiscard]] bool spares(Psn psn, Psn unacknowledged, bool has_own_answer) const noexcept {
         if (passing_ && psn.since(from_) < 0) {
             return true;

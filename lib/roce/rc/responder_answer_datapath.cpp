@@ -21,7 +21,6 @@ Operation response_operation(bool first, bool last) noexcept {
 
 }  // namespace
 
-// mutants: rc-responder-poll-response
 bool Responder::poll_response(OutPacket& out) noexcept {
     out.again = false;
     while (answers_.any_due()) {
@@ -49,7 +48,6 @@ bool Responder::poll_response(OutPacket& out) noexcept {
 // A READ that was answered may be asked for again while its memory is no longer the peer's. Such a READ is passed over:
 // the request may be an old one, resent or late. Its owner has taken the memory back since it knew that the READ was
 // done. A peer that lacks the answer asks until it gives up.
-// mutants: rc-responder-emit-answer
 bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     const bool is_atomic = saved.operation == Operation::CompareSwap || saved.operation == Operation::FetchAdd;
     if (!is_atomic) {
@@ -85,7 +83,6 @@ bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
 }
 
 // Makes a READ response. Returns the refusal if the region or the right is no longer the same as when the READ came.
-// mutants: rc-responder-emit-read
 std::optional<MemoryRefusal> Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     const std::uint32_t offset = saved.offset_of(saved.next, attributes_->path_mtu_bytes);
     const std::uint32_t bytes = std::min(attributes_->path_mtu_bytes, saved.end - offset);

@@ -35,7 +35,6 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     answers_ = {};
 }
 
-// mutants: rc-responder-stop
 void Responder::stop() noexcept {
     drop_held();
     delayed_acks_.note_acknowledged();  // no acknowledgement will leave
@@ -46,7 +45,6 @@ void Responder::stop() noexcept {
     flush_unfinished();
 }
 
-// mutants: rc-responder-flush-unfinished
 void Responder::flush_unfinished() noexcept {
     const bool unfinished = message_.kind == MessageKind::Send || receive_.is_kept;
     message_ = {};

@@ -25,7 +25,6 @@ bool fits(const SavedAnswer& saved, const wire::Packet& packet, std::uint32_t pa
 
 }  // namespace
 
-// mutants: rc-responder-on-request
 std::optional<ResponderStop> Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept,
                                                    Instant now) noexcept {
     kept = false;
@@ -82,7 +81,6 @@ std::optional<ResponderStop> Responder::take(const wire::Packet& packet) noexcep
 
 // Finds the queue that the request names, in the target's domain. All packets of a message name the same queue;
 // anything else is an invalid request (A14).
-// mutants: rc-responder-find-receiver
 bool Responder::find_receiver(const wire::Packet& packet) noexcept {
     const Srqn srqn = packet.get<wire::Xrceth>().srqn;
     const Receiver* const found = xrc_.find(srqn);
@@ -122,7 +120,6 @@ RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexce
 }
 
 // Refuses a request that would push out an answer that was never sent: the peer then has more outstanding than it may.
-// mutants: rc-responder-judge-depth
 RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept {
     if (request_traits(packet.traits().operation).kind != MessageKind::None) {
         return RequestVerdict::Execute;
@@ -149,7 +146,6 @@ void Responder::take_receive() noexcept {
     }
 }
 
-// mutants: rc-responder-act
 std::optional<ResponderStop> Responder::act(const wire::Packet& packet, std::uint8_t* place) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const MessageKind kind = request_traits(opcode.operation).kind;
@@ -178,7 +174,6 @@ std::optional<ResponderStop> Responder::act(const wire::Packet& packet, std::uin
     return complete_message(packet) ? std::nullopt : std::optional(ResponderStop::CqOverrun);
 }
 
-// mutants: rc-responder-refuse
 std::optional<ResponderStop> Responder::refuse(RequestVerdict verdict) noexcept {
     if (verdict == RequestVerdict::NotReady) {
         counters_.count(RcCounter::RnrNakSent);
@@ -211,7 +206,6 @@ std::optional<ResponderStop> Responder::refuse(RequestVerdict verdict) noexcept 
 
 // Reports a gap once until the missing packet comes. A selective peer also gets a report whenever there is news of
 // missing packets, or it asks.
-// mutants: rc-responder-on-gap
 bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept {
     counters_.count(RcCounter::OutOfSequence);
     const Psn psn = packet.bth().psn;
@@ -235,7 +229,6 @@ bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noe
 
 // Answers a duplicate without executing it: by an acknowledgement of everything executed, or from the saved answers
 // (9.7.5, C9-105).
-// mutants: rc-responder-on-duplicate
 void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     counters_.count(RcCounter::DuplicateRequest);
     const Operation operation = packet.traits().operation;

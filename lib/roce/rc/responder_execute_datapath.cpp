@@ -69,7 +69,6 @@ bool Responder::execute_write(const wire::Packet& packet, std::uint8_t* to) noex
     return true;
 }
 
-// mutants: rc-responder-complete-message
 bool Responder::complete_message(const wire::Packet& packet) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const bool is_send = message_.kind == MessageKind::Send;
@@ -105,7 +104,6 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
     return receiver_.completions->push(completion);
 }
 
-// mutants: rc-responder-receive-completion
 Completion Responder::receive_completion(std::uint64_t wr_id, CompletionStatus status) const noexcept {
     Completion completion{wr_id, status, CompletionOpcode::Receive};
     completion.qpn = qpn_;
@@ -113,7 +111,6 @@ Completion Responder::receive_completion(std::uint64_t wr_id, CompletionStatus s
     return completion;
 }
 
-// mutants: rc-responder-save
 SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses) noexcept {
     msn_ = Msn{msn_.value + 1};
     SavedAnswer& saved = answers_.add();
@@ -134,7 +131,6 @@ void Responder::execute_read(const wire::Packet& packet) noexcept {
     saved.bytes = saved.end = reth.dma_bytes;
 }
 
-// mutants: rc-responder-execute-atomic
 bool Responder::execute_atomic(const wire::Packet& packet) noexcept {
     const auto& atomic = packet.get<wire::AtomicEth>();
     const MemoryView view =
@@ -173,7 +169,6 @@ bool Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
     return true;
 }
 
-// mutants: rc-responder-execute-flush
 bool Responder::execute_flush(const wire::Packet& packet) noexcept {
     const auto& feth = packet.get<wire::Feth>();
     const auto& reth = packet.get<wire::Reth>();

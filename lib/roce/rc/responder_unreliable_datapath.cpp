@@ -6,7 +6,6 @@ namespace cairn::roce::rc {
 
 // Any First or Only packet begins anew, whatever its PSN. A Middle or Last packet without the packet before it is of no
 // use (9.8.2.2).
-// mutants: rc-responder-on-unreliable
 std::optional<ResponderStop> Responder::on_unreliable(const wire::Packet& packet) noexcept {
     const bool starts = packet.traits().starts_message();
     const bool under_way = message_.kind != MessageKind::None;
@@ -29,7 +28,6 @@ std::optional<ResponderStop> Responder::on_unreliable(const wire::Packet& packet
 
 // Departs: with a shared receive queue the specification has the request of such a SEND complete in error. Here it is
 // kept for this queue pair's next message in that case, too, so that losses cost no receive requests.
-// mutants: rc-responder-cut-short
 void Responder::cut_short(RcCounter reason) noexcept {
     counters_.count(reason);
     receive_.is_kept = receive_.is_kept || message_.kind == MessageKind::Send;

@@ -54,7 +54,6 @@ struct SavedAnswer {
 class SavedAnswers {
 public:
     // Adds a new answer, which is due. It takes the place of the oldest one, which was sent or is forgotten.
-    // mutants: rc-saved-answers-add
     [[nodiscard]] SavedAnswer& add() noexcept {
         SavedAnswer& saved = at(count_++);
         due_ -= saved.is_due() ? 1U : 0U;  // asked for again, and then not waited for
@@ -75,7 +74,6 @@ public:
         return nullptr;
     }
     // Returns true if `depth` answers are kept, and the next one would push out an answer that was never sent.
-    // mutants: rc-saved-answers-is-full
     [[nodiscard]] bool is_full(std::uint32_t depth) const noexcept {
         return depth == 0 || at(count_ - depth).state == SavedAnswer::State::Due;
     }
@@ -100,7 +98,6 @@ public:
     }
     // Makes `saved` due once more, since the peer asks for it from `from` on, up to `until`. Later answers that are due
     // start again, too, so that they stay in order.
-    // mutants: rc-saved-answers-ask-again
     void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept {
         if (!saved.is_due()) {
             saved.state = SavedAnswer::State::DueAgain;

@@ -31,7 +31,6 @@ struct SendSide {
     }
     // Returns true if the request ends a region. It waits for all that was sent before, which may have to be read once
     // more. The end of a window does not wait, since only the peer uses that.
-    // mutants: rc-send-side-ends-region
     [[nodiscard]] bool ends_region(const SendWqe& wqe) const noexcept {
         return wqe.opcode == WorkOpcode::LocalInvalidate && !memory.find_window(wqe.invalidate);
     }

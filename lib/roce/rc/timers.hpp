@@ -17,7 +17,6 @@ namespace cairn::roce::rc {
 
 // The time for which a receiver that is not ready puts its peer off (IBTA vol. 1, 9.7.5.2.8, table of RNR NAK timer
 // values).
-// mutants: rc-rnr-timers
 constexpr std::array<std::int32_t, 32> kRnrTimersUs{
     655'360, 10,     20,     30,     40,     60,      80,      120,     160,     240,     320,
     480,     640,    960,    1'280,  1'920,  2'560,   3'840,   5'120,   7'680,   10'240,  15'360,

@@ -40,7 +40,6 @@ public:
 
 private:
     // All of the first eight bytes of a BTH but SE, MigReq and pad.
-    // mutants: ud-known-start-fixed
     static constexpr std::uint64_t kFixed =
         std::endian::native == std::endian::little ? 0xffffffffffff0fffU : 0xff0fffffffffffffU;
 

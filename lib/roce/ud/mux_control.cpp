@@ -89,7 +89,6 @@ Status UdMux::attach(UdEntry& qp, const net::IpAddress& group) {
     return Nothing{};
 }
 
-// mutants: ud-mux-detach
 bool UdMux::detach(UdEntry& qp, const net::IpAddress& group) noexcept {
     const std::size_t left = std::erase_if(
         members_, [&](const Member& member) noexcept { return member.qp == &qp && member.group == group; });

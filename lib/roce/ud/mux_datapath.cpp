@@ -50,7 +50,6 @@ struct UdMux::Ordinary {
 
     // Returns true if `packet` is ordinary; `out` is then written but for its packet. Reads a whole header even if the
     // packet is shorter: its buffer has the room, and its length is then refused.
-    // mutants: ud-mux-take-ordinary
     [[nodiscard]] bool take(const port::PacketRef& packet, UdDatagram& out) const noexcept {
         const std::uint8_t* const at = packet.data;
         const std::uint32_t pad = wire::Bth::pad_of(*reinterpret_cast<const wire::RawBth*>(at));
@@ -138,7 +137,6 @@ UdEntry* UdMux::take_other(port::PacketRef& packet, UdDatagram& out, Instant now
 }
 
 // Delivers the packet to each member, which makes its own copy.
-// mutants: ud-mux-deliver-to-group
 void UdMux::deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept {
     const port::PathKey& key = packet.path->key();
     const net::IpAddress& group = key.remote.is_group() ? key.remote : key.local;
@@ -161,7 +159,6 @@ void UdMux::deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts
     }
 }
 
-// mutants: ud-mux-loop-back
 void UdMux::loop_back(port::PacketRef packet, Instant now) noexcept {
     const net::IpAddress& group = packet.path->key().remote;
     const bool ours = std::any_of(members_.begin(), members_.end(),

@@ -70,14 +70,12 @@ Status UdQueuePair::attach(const net::IpAddress& group) {
     return attached;
 }
 
-// mutants: ud-queue-pair-detach
 bool UdQueuePair::detach(const net::IpAddress& group) noexcept {
     const net::IpAddress left = group;  // `group` may lie in groups_
     std::erase(groups_, left);
     return datagrams_.detach(*qp_, left);
 }
 
-// mutants: ud-queue-pair-enter-reset
 void UdQueuePair::enter_reset() noexcept {
     while (!sends_.empty()) {
         destination_of_head().path->unpin();
@@ -87,7 +85,6 @@ void UdQueuePair::enter_reset() noexcept {
     core_.reset();
 }
 
-// mutants: ud-queue-pair-enter-error
 void UdQueuePair::enter_error() noexcept {
     if (state() == QpState::Err) {
         return;

@@ -14,7 +14,6 @@ constexpr std::uint32_t kOwnQkey = 0x80000000U;
 constexpr std::uint8_t kSolicited = 0x80;
 
 // Returns the IP header of the datagram as a GRH: an IPv4 header in the last 20 of its 40 bytes (annex A17, A17.4.5.1).
-// mutants: ud-queue-pair-grh-of
 std::array<std::uint8_t, kGrhBytes> grh_of(const port::PacketRef& packet) noexcept {
     std::array<std::uint8_t, port::Path::kLowerBytesV6> lower{};
     std::array<std::uint8_t, kGrhBytes> grh{};
@@ -47,7 +46,6 @@ PostVerdict UdQueuePair::judge_send(const SendRequest& work) const noexcept {
     return verdict == PostVerdict::Posted ? sends_.judge(work) : verdict;
 }
 
-// mutants: ud-queue-pair-post-send
 PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
     PostVerdict verdict = judge_kind(request.work);
     if (verdict != PostVerdict::Posted) {
@@ -71,7 +69,6 @@ PostVerdict UdQueuePair::post_receive(const ReceiveRequest& request) noexcept {
     return core_.post_receive(request);
 }
 
-// mutants: ud-queue-pair-transmit
 bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
     for (; state() == QpState::Rts && !sends_.empty(); --most) {
         const port::PacketRef buffer = most == 0 ? port::PacketRef{} : sender_.take();
@@ -131,7 +128,6 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
     return static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
 }
 
-// mutants: ud-queue-pair-complete-head
 void UdQueuePair::complete_head(CompletionStatus status) noexcept {
     const SendWqe& wqe = sends_.at(sends_.head());
     Completion completion{wqe.wr_id, status, CompletionOpcode::Send};
@@ -152,7 +148,6 @@ void UdQueuePair::flush_sends() noexcept {
     }
 }
 
-// mutants: ud-queue-pair-on-datagrams
 void UdQueuePair::on_datagrams(std::span<const UdDatagram> datagrams, Instant) noexcept {
     for (const UdDatagram& datagram : datagrams) {
         if (const std::optional<Drop> reason = judge(datagram)) {
