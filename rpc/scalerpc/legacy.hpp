@@ -28,7 +28,7 @@ public:
     // true if threads get the type from now on.
     bool on_executed(std::uint8_t type, bool was_long, Instant now) noexcept {
         std::uint8_t& last = last_[type];
-        last = static_cast<std::uint8_t>(last << 1U | (was_long ? 1U : 0U));
+        last = static_cast<std::uint8_t>(std::uint32_t{last} << 1U | (was_long ? 1U : 0U));
         long_[type] = was_long && std::popcount(last) >= kEnough;
         trial_[type] = now + kTrialAfter;
         return long_[type];
