@@ -57,8 +57,10 @@ public:
     void flush(Session& session, Instant now) noexcept;
     // Notes that a signalled WRITE is complete.
     void on_written(std::uint64_t number) noexcept { long_.on_written(number); }
-    // Forgets the answers of a session that ends.
+    // Forgets the answers of a session that ends, and were not sent. Its queue pair may still send others again.
     void forget(Session& session) noexcept;
+    // Gives the memory of a session's long answers to others. Its queue pair has ended.
+    void end_loans(SessionId session) noexcept { long_.end(session); }
 
 private:
     [[nodiscard]] std::span<std::uint8_t> room_of(Guest& guest, const Outbox::Entry& answer) const noexcept;

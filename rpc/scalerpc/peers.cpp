@@ -177,6 +177,9 @@ void Peers::remove(rpc::LinkedSession& linked) {
         server_.forget(session);
     }
     session.qp.reset();
+    if (session.guest) {
+        server_.answers().end_loans(session.id);
+    }
     session.staged.reset();
     session.answers.reset();
     session.pd.reset();
