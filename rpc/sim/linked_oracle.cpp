@@ -83,8 +83,8 @@ void LinkedOracle::check_frame(std::size_t to, const Frame& frame) {
             (owner.part == Part::Request ||
              world_.node(owner.client).number() ==
                  port::QpnOwners(static_cast<std::uint32_t>(workers.size())).of(frame.dest_qpn()));
-        check(is_receivers || (host == from && owner.part == Part::Request) || from >= world_.hosts() ||
-                  !is_from_its_source(world_.network(), frame),
+        check(is_receivers || (host == from && owner.part == Part::Request) || is_sent_to_strangers(owner) ||
+                  from >= world_.hosts() || !is_from_its_source(world_.network(), frame),
               "a frame holds no bytes of others");
     });
 }
