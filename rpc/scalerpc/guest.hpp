@@ -101,8 +101,9 @@ struct Guest {
         bool lacks_room = false;  // the last reserve() found no room
         Instant taken{};
         Instant asked = Instant::never();  // when an entry first named the index's next request; never(): none did
-        rpc::MsgBuffer answer{};           // from reserve(), or for a request that waits for a thread
-        rpc::MsgBuffer request{};          // a copy, if it waits for a thread: its block may be reused
+        Instant waits_since = Instant::never();  // when the index's next request was first seen, if it waits there
+        rpc::MsgBuffer answer{};                 // from reserve(), or for a request that waits for a thread
+        rpc::MsgBuffer request{};                // a copy, if it waits for a thread: its block may be reused
     };
 
     struct Reads {
@@ -181,9 +182,8 @@ struct Guest {
     Reads reads{};
     Words words{};
     std::unique_ptr<verbs::Mw> entry_window{};
-    std::unique_ptr<verbs::Mw> window{};     // for its blocks in the pool
-    Instant waits_since = Instant::never();  // since when the next request in its block waits for a thread
-    Duration way{};                          // time that READs of its requests took lately
+    std::unique_ptr<verbs::Mw> window{};  // for its blocks in the pool
+    Duration way{};                       // time that READs of its requests took lately
     Instant left{};  // start of the READs of its requests, or of its leaving; later the time of the posted notice
     Groups::Share share{};  // its work in this slice
     Outbox outbox;

@@ -31,7 +31,7 @@ Server::Taking Server::on_request(Session& session, const Request& request, Inst
     guest.take(kept, request, now);
     session.heard = true;
     const Instant told = std::exchange(kept.asked, Instant::never());
-    const Instant seen = std::min(std::exchange(guest.waits_since, Instant::never()), now);
+    const Instant seen = std::min(std::exchange(kept.waits_since, Instant::never()), now);
     const Instant deadline = rpc::deadline_of(request.left_us, std::min(told, seen));
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
     const auto& type = legacy_.of(request.type, types_[request.type], now);
@@ -47,7 +47,7 @@ Server::Taking Server::on_request(Session& session, const Request& request, Inst
         --open_;
         guest.put_back(kept, request);
         kept.asked = told;
-        guest.waits_since = seen;
+        kept.waits_since = seen;
         holds_back_ = true;
         return Taking::Waits;
     } else {

@@ -28,6 +28,18 @@ void put_off(Sessions& sessions, Session& session, Server::Taking why, Slices::B
     }
 }
 
+// Notes when requests were first seen behind one that waits. Their time runs while they wait, too.
+void note_waiting(Guest& guest, const Pools& pools, const BlockShape& shape, Instant now) noexcept {
+    for (std::uint32_t sequence = guest.next + 1; sequence != guest.next + shape.blocks; ++sequence) {
+        Request request;
+        Instant& since = guest.kept[shape.index_of(sequence)].waits_since;
+        if (since == Instant::never() &&
+            read_request(pools.block(guest, sequence), guest.epoch, sequence, request) == Look::There) {
+            since = now;
+        }
+    }
+}
+
 // Returns true if the present slice ends for another one.
 bool has_successor(const Groups& groups, const NextSlice& next) noexcept {
     return groups.size() > 1 || next.warming;
@@ -141,6 +153,9 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
         const Server::Taking taking = server_.on_request(session, request, now);
         if (taking != Server::Taking::Taken) {
             put_off(sessions_, session, taking, broken);
+            if (taking == Server::Taking::Waits) {
+                note_waiting(guest, *pools_, config_.shape, now);
+            }
             break;
         }
         clear_message(block, request.payload.size());
@@ -246,7 +261,9 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     guest.epoch = next_epoch(guest.epoch);
     guest.served = slice_.number;
     guest.told = false;
-    guest.waits_since = Instant::never();
+    for (Guest::Kept& each : guest.kept) {
+        each.waits_since = Instant::never();  // the client staged the request again, and told the time that is left
+    }
     guest.grant.kind = News::Kind::Grant;
     guest.grant.epoch = guest.epoch;
     guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from this request on

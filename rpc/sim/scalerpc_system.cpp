@@ -157,8 +157,11 @@ void ScalerpcSystem::plan_brief(LinkedNode&, LinkedCall& call) {
     call.answer_room = plan_.shape.message_max();
 }
 
+// Where memory is scarce, sessions may hold all of it, and a request for a thread would wait for it without end.
 Handling ScalerpcSystem::draw_handling() {
-    return kUsual[random_.below(kUsual.size())];
+    const Handling drawn = kUsual[random_.below(kUsual.size())];
+    const bool takes_memory = drawn == Handling::Background || drawn == Handling::Legacy;
+    return takes_memory && world_.mix().node.scarce_memory ? Handling::AtOnce : drawn;
 }
 
 bool ScalerpcSystem::may_be_too_long(const LinkedNode&, const LinkedCall& call) const {

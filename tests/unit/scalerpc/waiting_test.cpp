@@ -81,6 +81,33 @@ TEST_F(ScalerpcBackground, ARequestThatWaitsInItsBlockIsNotExecutedBehindItsDead
     EXPECT_EQ(count(CallStatus::Ok), 2U);
 }
 
+TEST_F(ScalerpcBackground, ARequestBehindOneThatWaitsIsNotExecutedBehindItsDeadline) {
+    begin_with_threads(small(64), 1);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
+    leave_memory(0);
+    post(0);  // its slice begins
+    run(milliseconds(1));
+    post(0, 32, kSlow);
+    const std::array<std::uint8_t, 32> bytes{};
+    Call timed;
+    timed.type = kEcho;
+    timed.request = bytes;
+    timed.deadline = now + milliseconds(2);
+    ASSERT_EQ(client->endpoint->post(sessions[0], timed, now).verdict, PostVerdict::Posted);
+    run(microseconds(1900));
+    EXPECT_EQ(counted().requests_expired, 0U);
+    run(microseconds(200));
+    give_memory_back();
+    run(milliseconds(1));
+    EXPECT_TRUE(threads->run_one());
+    run(milliseconds(1));
+    EXPECT_EQ(counted().requests_expired, 1U);
+    EXPECT_EQ(counted().requests_handled, 2U);
+    post(0);
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::Ok), 3U);
+}
+
 // Two of them have the jobs, and the next one waits without end.
 TEST_F(ScalerpcBackground, ARequestThatIsOverWaitsForNobodyBeforeIt) {
     begin_with_threads(small(64), 1);
