@@ -73,13 +73,13 @@ TEST_F(ScalerpcStaleBytes, ATrailerThatIsWrittenAloneTellsNothingOfOthers) {
 // A host acknowledges no answer. After its session has ended, its queue pair sends the answer again until the host has
 // agreed to the end. By then another client has asked for an answer that needs the same memory.
 TEST_F(ScalerpcStaleBytes, AnAnswerThatIsSentAgainAfterItsSessionHoldsNoBytesOfOthers) {
-    constexpr std::uint32_t kLong = 900;
+    constexpr std::uint32_t kUnacknowledged = 900;
     EndpointConfig config = small(32);
     config.shape = {1024, 4};
     config.long_answers = 1;
     meet(config, 1);
     enter_slice();
-    std::vector<std::uint8_t> payload(kLong);
+    std::vector<std::uint8_t> payload(kUnacknowledged);
     const std::uint64_t tag = ++tags;
     std::memcpy(payload.data(), &tag, sizeof(tag));
     write_request({1, kEcho, 0, payload}, grant.epoch);
@@ -89,7 +89,7 @@ TEST_F(ScalerpcStaleBytes, AnAnswerThatIsSentAgainAfterItsSessionHoldsNoBytesOfO
     server->port.fate = [](std::uint64_t) { return 1; };
     server->endpoint->disconnect(server->endpoint->slices().groups()[0].members.back(), now);
     filler = kSecret;
-    post(0, kLong);
+    post(0, kUnacknowledged);
     run(milliseconds(20));
     run_all(milliseconds(5));
     EXPECT_TRUE(stranger.ended);
