@@ -57,10 +57,10 @@ public:
     void flush(Session& session, Instant now) noexcept;
     // Notes that a signalled WRITE is complete.
     void on_written(std::uint64_t number) noexcept { long_.on_written(number); }
-    // Forgets the answers of a session that ends, and were not sent. Its queue pair may still send others again.
+    // Forgets the answers of a session that ends. If it lends(), its queue pair has stopped.
     void forget(Session& session) noexcept;
-    // Gives the memory of a session's long answers to others. Its queue pair has ended.
-    void end_loans(SessionId session) noexcept { long_.end(session); }
+    // Returns true if long answers of the session are not acknowledged. Its queue pair may send them again.
+    [[nodiscard]] bool lends(SessionId session) const noexcept { return long_.lends(session); }
 
 private:
     [[nodiscard]] std::span<std::uint8_t> room_of(Guest& guest, const Outbox::Entry& answer) const noexcept;

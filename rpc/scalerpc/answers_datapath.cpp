@@ -182,6 +182,7 @@ void Answers::forget(Session& session) noexcept {
     session.guest->outbox.entries().clear();
     session.guest->words.control.reset();
     session.guest->words.welcome.reset();
+    long_.end(session.id);
 }
 
 }  // namespace cairn::scalerpc

@@ -88,7 +88,8 @@ public:
             give_back(number);
         }
     }
-    // Ends the loans of a session whose queue pair has ended. Before, it may send the answers again.
+    [[nodiscard]] bool lends(SessionId session) const noexcept { return !shares_[session.number()].lent.empty(); }
+    // Ends the loans of a session whose queue pair has stopped. Before, it may send the answers again.
     void end(SessionId session) noexcept {
         const Share& share = shares_[session.number()];
         while (!share.lent.empty()) {

@@ -166,6 +166,9 @@ void Peers::stop(rpc::LinkedSession& linked, CallStatus status, Instant now) {
         client_.fail_calls(session, status, now);
     } else {
         slices_.remove(session);
+        if (server_.answers().lends(session.id)) {
+            (void)session.qp->modify(verbs::QpState::Err);  // sends no answer again: others get the memory now
+        }
         server_.forget(session);
     }
 }
@@ -177,9 +180,6 @@ void Peers::remove(rpc::LinkedSession& linked) {
         server_.forget(session);
     }
     session.qp.reset();
-    if (session.guest) {
-        server_.answers().end_loans(session.id);
-    }
     session.staged.reset();
     session.answers.reset();
     session.pd.reset();
