@@ -25,7 +25,7 @@ ERROR = re.compile(r'^(?:\.\./)*([\w/.+-]+):(\d+):\d+: (?:fatal )?error', re.M)
 
 
 class Body(typing.NamedTuple):
-    """What stands between the outer braces of a function: text[start:end] of the file."""
+    """The text between the outer braces of a function: text[start:end] of the file."""
     file: str
     start: int
     end: int

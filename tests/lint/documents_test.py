@@ -9,21 +9,12 @@ import sys
 import tempfile
 import unittest
 
+from lint import files
+
 ROOT = os.path.abspath(sys.argv[1])
 README_BYTES = 8192
 CODE_BLOCK = re.compile(r'^```.*?^```', re.M | re.S)
 LINK = re.compile(r'\]\(([^()\s]+)\)')
-
-
-def documents(root):
-    """(path, text) of each document of the project; folders that Meson or a tool made have none."""
-    for where, folders, names in os.walk(root):
-        folders[:] = [folder for folder in folders if folder[0] not in '._' and
-                      not os.path.exists(os.path.join(where, folder, 'meson-private'))]
-        for name in names:
-            if name.endswith('.md'):
-                with open(os.path.join(where, name), encoding='utf-8') as file:
-                    yield os.path.relpath(file.name, root), file.read()
 
 
 def anchors(text):
@@ -59,7 +50,7 @@ class Documents(unittest.TestCase):
             self.assertIn(f'\n```\n{command}\n```\n', text)
 
     def test_each_link_leads_somewhere(self):
-        found = list(documents(ROOT))
+        found = [(path, text) for path, text in files(ROOT) if path.endswith('.md')]
         self.assertGreater(len(found), 30)
         self.assertEqual([(path, link) for path, text in found for link in broken_links(ROOT, path, text)], [])
 
